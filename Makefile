@@ -43,7 +43,8 @@ bench: setup ## print Steelyard's own error and speed as ratios against its peer
 	@$(BIN)/python benches/linear_model.py
 	@$(BIN)/python benches/compare_power.py --pairs 10 --budget 2
 	@$(BIN)/python benches/call_times.py
-	@$(BIN)/python benches/sizes.py
+	@$(BIN)/python benches/sizes.py --scale 0.1 --only rows
+	@$(BIN)/python benches/placing.py --short
 
 .PHONY: bench-simulator
 bench-simulator: ## print how many scheduling events are simulated per second of CPU time
@@ -81,8 +82,14 @@ bench-replication: setup deps-replication ## print what recording a call costs, 
 	@$(BIN)/python benches/call_recording.py
 
 .PHONY: truth
-truth: setup ## compute the page that says how often intervals and verdicts are right
+truth: setup ## compute the pages that say how often intervals, verdicts and gates are right
 	@cd tests && ../$(BIN)/python -m statistical.truth --write ../docs/concepts/coverage.md
+	@cd tests && ../$(BIN)/python -m statistical.gate --write ../docs/concepts/gate.md
+
+.PHONY: sizes-page
+sizes-page: setup ## record what large results take, beside polars and DuckDB, and write the page; 12 minutes, goes on
+	@$(BIN)/python benches/sizes.py --record benches/sizes.json --place target/sizes --minutes 12 \
+	    --page docs/concepts/sizes.md
 
 .PHONY: simulated-page
 simulated-page: setup ## compute the page that puts simulated numbers beside the source's
@@ -124,6 +131,14 @@ deps-colocation: ## install the best-effort class's compiler, fetch the guest it
 .PHONY: deps-replication
 deps-replication: ## install Java, fetch JMH, Kieker and OpenTelemetry, build the benchmarks (root, Debian-like)
 	@scripts/deps-replication.sh
+
+.PHONY: deps-harnesses
+deps-harnesses: ## install the benchmark harnesses whose drivers are tested (root, Debian-like)
+	@scripts/deps-harnesses.sh
+
+.PHONY: deps-fleet
+deps-fleet: ## install the cluster software that tests start on this machine (root, Debian-like)
+	@scripts/deps-fleet.sh
 
 .PHONY: deps-packages
 deps-packages: setup ## install the validators of others that replication packages are checked with

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from steelyard.analyse.comparison.agreement import CellValues
     from steelyard.design.technology import Technology
     from steelyard.model import Batch, Finding, FindingSet, Plan
+    from steelyard.record.provenance import Provenance
     from steelyard.report.page import Page
     from steelyard.run.cleanup import Removal
     from steelyard.run.executor.run_options import Selection
@@ -132,6 +133,10 @@ class Study:
         ``module:function``, for a study whose results are compared by something else than cells and verdicts.
         It takes two result folders and the margin that was asked for, or ``None``, and gives a
         `ResultComparison`.
+    part : str or None
+        ``module:function``, for a study whose parts on other hosts are not run by the executor. It takes the
+        plan, the numbers of the batches, the folder of this start, and what is known of the host as a
+        `Provenance`; it writes a journal and the provenance into the folder.
     cleanup : str or None
         ``module:function``, for a study that makes things on the host which a killed run leaves. It removes
         those that nobody uses any more, and gives a `Removal` for each.
@@ -152,6 +157,9 @@ class Study:
         Whether each cell is a program of the user's, so that two results are compared by how fast each is,
         within the margin of the first, where nothing else is asked for. The same applies to results that were
         imported, and to those of a study without a mode.
+    maps_cells : bool
+        Whether its ``analyse`` takes a third argument, an `OverCells` that computes tasks of its cells, in
+        processes or on a cluster.
 
     Examples
     --------
@@ -169,6 +177,7 @@ class Study:
     follow_up: str | None = None
     cell_values: str | None = None
     result_comparison: str | None = None
+    part: str | None = None
     cleanup: str | None = None
     examples: tuple[tuple[str, str], ...] = ()
     debian_packages: tuple[str, ...] = ()
@@ -176,6 +185,7 @@ class Study:
     workloads: tuple[str, ...] = ()
     is_input_calibrated: bool = False
     has_programs_as_cells: bool = False
+    maps_cells: bool = False
 
     @property
     def can_be_run(self) -> bool:
@@ -257,10 +267,34 @@ class Study:
         """Record what follows from the findings, if it was asked for; say whether to analyse again."""
         return self.follow_up is not None and bool(self._named(self.follow_up)(result))
 
-    def analyse(self, result: Path, options: object = None) -> FindingSet:
-        """Compute the findings of a result folder and write its tables as CSV."""
-        found: FindingSet = self._part("analysis").analyse(result, options)
-        return found
+    def analyse(self, result: Path, options: object = None, *, on: str | None = None) -> FindingSet:
+        """Compute the findings of a result folder and write its tables as CSV.
+
+        Parameters
+        ----------
+        result : Path
+            Result folder.
+        options : object
+            Settings of the analysis; those beside the result, or the plan's, by default.
+        on : str or None
+            Where its cells are computed, see `steelyard.analyse.mapping.places.opened`.
+
+        Raises
+        ------
+        UsageError
+            If the analysis is not mapped over cells, or `on` names no place.
+        """
+        if on is None:
+            found: FindingSet = self._part("analysis").analyse(result, options)
+            return found
+        if not self.maps_cells:
+            message = f"cannot analyse on `{on}`: the study `{self.name}` is not analysed cell by cell"
+            raise UsageError(message, hint="leave out `--on`: it is analysed in this process")
+        from steelyard.analyse.mapping.places import opened  # noqa: PLC0415 - start-up time
+
+        with opened(on, result) as over:
+            mapped: FindingSet = self._part("analysis").analyse(result, options, over)
+        return mapped
 
     def page(self, result: Path) -> Page:
         """Build the report of a result folder."""
@@ -280,6 +314,10 @@ class Study:
             return None
         found: ResultComparison = self._named(self.result_comparison)(first, second, margin)
         return found
+
+    def execute_part(self, plan: Plan, wanted: Collection[int], start: Path, provenance: Provenance) -> None:
+        """Run a part where this study does so itself."""
+        self._named(str(self.part))(plan, wanted, start, provenance)
 
     def remove_abandoned(self) -> Sequence[Removal]:
         """Remove what killed runs of this study left on the host; what running ones use stays."""

@@ -9,6 +9,8 @@ from steelyard.errors import DataError
 SECONDS_PER_UNIT: Final[dict[str, float]] = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 """Length of each unit of time in seconds."""
 
+_AMOUNTS: Final = frozenset({*SECONDS_PER_UNIT, "bytes", "KiB", "count", "J", "Hz"})
+
 NS_PER_S: Final = 1_000_000_000
 NS_PER_MS: Final = 1_000_000
 
@@ -53,6 +55,17 @@ def is_rate(unit: str) -> bool:
     (True, True, False)
     """
     return unit.startswith("ops/") or unit.endswith(("/s", "/sec"))
+
+
+def is_amount(unit: str) -> bool:
+    """Tell whether a unit is that of an amount, whose mean is negative only where values are.
+
+    Examples
+    --------
+    >>> is_amount("ms"), is_amount("MB/s"), is_amount("percent")
+    (True, True, False)
+    """
+    return unit in _AMOUNTS or is_rate(unit)
 
 
 def format_seconds(seconds: float, digits: int = 4) -> str:

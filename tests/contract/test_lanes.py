@@ -66,7 +66,14 @@ def test_each_marker_of_the_project_is_one_the_lanes_know_or_a_need() -> None:
     assert {name for name in names if not name.startswith("needs_")} == {"slow", "long", "timing"}
     promised = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     unpromised = {name for name in names if name.startswith("needs_") and name not in promised}
-    assert unpromised == {"needs_cgroup2", "needs_isolate", "needs_old_userland"}
+    assert unpromised == {
+        "needs_cgroup2",
+        "needs_go",
+        "needs_isolate",
+        "needs_old_userland",
+        "needs_slurm",
+        "needs_ssh_hosts",
+    }
 
 
 @pytest.mark.parametrize(

@@ -195,10 +195,12 @@ for seed in 1 2 3 4 5; do
   fact pool_$seed "$(services serve 16 10 125000 2700000 0 1 $seed)"
   fact mixed_$seed "$(services serve 16 10 125000 3200000 2 10 $seed)"
 done
-inside "$A" services serve 16 10 125000 5400000 0 1 > "$OUT/pool_a"; PA=$!
-( echo 0 > "$B/cgroup.procs"; exec services serve 16 10 125000 5400000 0 1 ) > "$OUT/pool_b"
-wait $PA
-fact pool_a "$(cat "$OUT/pool_a")"; fact pool_b "$(cat "$OUT/pool_b")"
+for seed in 1 2 3 4 5; do
+  inside "$A" services serve 16 10 125000 5400000 0 1 $seed > "$OUT/pool_a"; PA=$!
+  ( echo 0 > "$B/cgroup.procs"; exec services serve 16 10 125000 5400000 0 1 $((seed + 5)) ) > "$OUT/pool_b"
+  wait $PA
+  fact pool_a_$seed "$(cat "$OUT/pool_a")"; fact pool_b_$seed "$(cat "$OUT/pool_b")"
+done
 """,
 }
 

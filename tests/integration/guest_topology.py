@@ -47,6 +47,8 @@ int main(int count, char **words)
 
 TOPOLOGY_PRELUDE: Final = r"""
 T=/sys/kernel/tracing
+# Here: a kernel thread on each CPU makes room, and services that find no CPU would move to the other node.
+echo 8192 > $T/buffer_size_kb
 fact siblings "$(cat /sys/devices/system/cpu/cpu*/topology/core_cpus_list | sort -u | tr '\n' ' ')"
 fact nodes "$(cat /sys/devices/system/node/has_cpu)"
 # CPUS [WORK_US SLEEP_US]
@@ -55,7 +57,7 @@ service() { cpus=$1; shift; taskset -c "$cpus" busy service "$@" & }
 ends() { kill "$@"; wait "$@" 2>/dev/null; }
 # NAME SECONDS: who got which CPU when [us], a line each.
 trace() {
-  echo 0 > $T/tracing_on; echo > $T/trace; echo 8192 > $T/buffer_size_kb
+  echo 0 > $T/tracing_on; echo > $T/trace
   echo 1 > $T/events/sched/sched_switch/enable
   echo 1 > $T/tracing_on; sleep "$2"; echo end > $T/trace_marker
   # What had its CPU all the time is known when it loses it.

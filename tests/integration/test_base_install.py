@@ -34,6 +34,7 @@ LINES = (
     ("measure -- true", {0}),
     ("compare true false --budget 2s --ignore-failure --report --out compared", {0, 1}),
     ("bench --file suite.toml --minutes 0.1 --rev one --rev two --exact --no-record", {0, 1}),
+    ("bisect one two --minutes 0.1 --out halved -- true", {0, 1}),
     ("run stability --quick --study-file tiny.toml --no-analyse --out tiny", {0}),
     ("analyse tiny", {0}),
     ("report tiny", {0}),
@@ -58,6 +59,8 @@ LINES = (
     ("plan stability --quick --study-file tiny.toml", {0}),
     ("import hyperfine sample.json --out imported", {0}),
     ("analyse imported", {0}),
+    ("analyse imported --on pool:2", {0}),
+    ("analyse imported --on local-cluster", {3}),
     ("report imported", {0}),
     ("verify imported", {0}),
     ("export tiny", {0}),
@@ -84,6 +87,9 @@ LINES = (
     ("scheduler status", {0}),
     ("restore", {0}),
     ("doctor", {0}),
+    ("fleet doctor --help", {0}),
+    ("run stability --quick --study-file tiny.toml --on local --no-analyse --out far", {0}),
+    ("run-part far/placed/part-0001", {0}),
     ("--install-completion bash", {0}),
 )
 
@@ -126,7 +132,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("work")
     made = MadeRepository(place)
     for name in ("one", "two"):
-        made.commit(name, suite_dot_toml="[benchmark.nothing]\ncommand = 'true'\n")
+        made.commit(name, suite_dot_toml=f"# {name}\n[benchmark.nothing]\ncommand = 'true'\n")
         made.git("tag", name)
     (place / "tiny.toml").write_text(TINY)
     (place / "lines.csv").write_text("size,time\n" + "".join(f"{x},{3 + 2 * x + x % 3}\n" for x in range(40)))

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures.git_repository import MadeRepository
+from steelyard.analyse.comparison.interim_schedule import Extent
 from steelyard.cli import execute
+from steelyard.model.plan import read_plan
+from steelyard.record.ledger import LEDGER_NAME, Ledger
+from steelyard.run.environment import callers_environment
+from steelyard.studies.comparison.contender import Commands
+from steelyard.studies.comparison.run.execution import compare_commands
+from steelyard.studies.comparison.terms import Terms
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from steelyard.studies.comparison.run.measuring import Measuring
 
 pytestmark = pytest.mark.timing
 
@@ -92,6 +106,75 @@ def test_a_part_of_a_suite_is_measured_within_its_minutes(
     assert min(count for name, count in counts.items() if "0.01" in name) > 10
     first_verdict = max(at for at, name in enumerate(runs) if "0.01" in name)
     assert sum("0.05)" in name for name in runs[:first_verdict]) < 12, "the short one is not starved"
+
+
+CLOSE = """
+minutes = 1
+margin_percent = 0.001
+runs_max = 24
+
+[benchmark.once]
+command = "sleep 0.001"
+
+[benchmark.twice]
+command = "sleep 0.002"
+
+[benchmark.wrong]
+command = "false"
+"""
+
+
+def recorded(folder: Path) -> dict[int, str]:
+    with Ledger(folder / LEDGER_NAME, read_plan(folder / "plan.json").id) as ledger:
+        rows = list(ledger.outcomes())
+    counts = Counter(row.batch for row in rows)
+    assert set(counts.values()) == {1}, "a run is recorded twice"
+    return {row.batch: repr(row.outcome) for row in rows}
+
+
+@pytest.mark.long("a suite is killed, goes on, is interrupted and goes on until its runs are used up")
+def test_a_suite_that_was_killed_goes_on(made: MadeRepository, capsys: pytest.CaptureFixture[str]) -> None:
+    (made.folder / "close.toml").write_text(CLOSE, encoding="utf-8")
+    result = made.folder / "result"
+    begin = ["--file", "close.toml", "--rev", "main", "--rev", "HEAD", "--out", "result"]
+    runs: dict[int, str] = {}
+    for words, number in ((begin, signal.SIGKILL), (["--resume", "result"], signal.SIGINT)):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "steelyard", "bench", *words],
+            stdout=subprocess.DEVNULL,
+            env=callers_environment(),
+        )
+        count = (result / "looks.json").read_text().count("[") if runs else 0
+        while not (result / "looks.json").exists() or (
+            (result / "looks.json").read_text().count("[") <= max(count, 5)
+        ):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(number)
+        process.wait()
+        now = recorded(result)
+        assert now
+        assert runs.items() <= now.items(), "what was recorded stays"
+        runs = now
+    assert execute(["bench", "--resume", "result", "--json"]) == 4
+    said = json.loads(capsys.readouterr().out)
+    assert {claim["level"] for claim in said["claims"]} == {0.95}, "no error was spent twice"
+    counts = Counter(run["contender"] for run in said["runs"] if run["phase"] == "measure")
+    # A block in whose middle the process ended is left out.
+    assert len(counts) == 4
+    assert 22 <= min(counts.values()) <= max(counts.values()) == 24
+    assert [each for each in said["warnings"] if each.startswith("failed: ")] == [
+        "failed: `false` failed with exit code 1"
+    ]
+    assert runs.items() < recorded(result).items()
+    for words, reason in (
+        (["bench", "once", "--resume", "result"], "`--resume` takes benchmarks and options from its folder"),
+        (["compare", "--resume", "result"], "hint: steelyard bench --resume result"),
+        ([*("bench", "--out", "result"), *begin[:-2]], "`steelyard bench --resume result` goes on"),
+    ):
+        assert execute(words) in {2, 5}
+        assert reason in capsys.readouterr().err
+    assert execute(["verify", "result"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -177,3 +260,19 @@ def test_minutes_that_do_not_suffice_are_no_success(
     (made.folder / "steelyard.toml").write_text(listed, encoding="utf-8")
     assert execute(["bench", "--rev", "main", "--rev", "HEAD", "--minutes", "0.02", "--no-record"]) == 4
     assert "benchmarks were not measured: the time did not suffice" in capsys.readouterr().out
+
+
+class SlowWatcher:
+    """Takes longer after the first block that counts than there is time."""
+
+    def block_done(self, measuring: Measuring) -> None:
+        if measuring.runs[-1].phase == "measure":
+            time.sleep(4.1)
+
+
+def test_time_that_ends_between_two_blocks_settles_nothing() -> None:
+    extent = Extent(budget_s=4.0, is_strict=True)
+    commands = Commands(("sleep 0.01", "sleep 0.02"))
+    found = compare_commands(commands, Terms(extent=extent), watcher=SlowWatcher())
+    assert found.end == "spent"
+    assert found.claims[0].runs == (1, 1)

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 
 from fixtures.git_repository import MadeRepository
@@ -206,6 +207,31 @@ def test_a_pull_request_has_one_comment_that_is_renewed(
         "junit.xml",
         "verdicts.json",
     }
+    schema = REPOSITORY / "docs/reference/comparison.schema.json"
+    verdicts = made.folder / "steelyard-results" / "gate" / "verdicts.json"
+    jsonschema.validate(json.loads(verdicts.read_bytes()), json.loads(schema.read_bytes()))
+
+
+@pytest.mark.long("five commits are measured by a gate, a history and a bisection")
+def test_a_repository_goes_through_the_whole(
+    made: MadeRepository, github: Path, forge: Forge, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A request is commented and red, its slower level is accepted, and the commit is found."""
+    culprit = made.git("rev-parse", "HEAD")
+    for number in range(4):
+        made.commit(f"documentation {number}", README=str(number))
+    assert gate("--note") == 1
+    assert "### Steelyard: 1 slower" in forge.comments[0]["body"]
+    assert execute(["history", "--notes"]) == 1
+    newest = made.git("rev-parse", "--short=9", "HEAD")
+    assert f"slower at `{newest}`" in capsys.readouterr().out
+    assert execute(["history", "--notes", "--accept", newest, "--why", "checks every packet now"]) == 0
+    assert execute(["history", "--notes"]) == 0
+    # What is accepted is the level of the history: the gate still says what the request changes.
+    assert gate() == 1
+    capsys.readouterr()
+    assert execute(["bisect", "main", "HEAD", "--minutes", "1", "--json", "--", "./program"]) == 0
+    assert json.loads(capsys.readouterr().out)["culprits"] == [culprit]
 
 
 def test_a_build_that_fails_replaces_the_verdicts_of_before(

@@ -232,7 +232,7 @@ LOOKS = {"schema": "steelyard/looks/1", "looks": [[], []], "end": "spent", "elap
         {**LOOKS, "schema": "steelyard/looks/2"},
         {**LOOKS, "plan_id": "other"},
         {**LOOKS, "looks": [[[10, 0.5]]]},
-        {**LOOKS, "looks": [[[10, 0.5]], [[9, 2.0]]]},
+        {**LOOKS, "looks": [[[10, 0.5]], [[9, 2000.0]]]},
         {**LOOKS, "looks": [[[9, 0.5], [9, 0.6]], []]},
         {**LOOKS, "end": "never"},
         {**LOOKS, "elapsed_s": -1},
@@ -387,3 +387,203 @@ def test_a_comparison_on_a_full_disk_says_the_right_next_step(here: Path) -> Non
     assert "resume" not in error
     assert again == "2", "the folder is taken"
     assert analysed == "0", "what was recorded can be analysed"
+
+
+def test_verdicts_about_quantiles_are_recorded_analysed_and_verified(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compare", "--statistic", "typical,median", "--runs-max", "16", "--budget", "20s", "--out", "q"]
+    assert execute([*words, "--json", "--name", "fast", "--name", "slow", FAST, SLOW]) == 1
+    said = capsys.readouterr()
+    assert "runs of each command before the first verdict: typical 10, median " in said.err
+    claims = json.loads(said.out)["claims"]
+    assert [claim["statistic"] for claim in claims] == ["typical", "median"]
+    assert {claim["comparisons"] for claim in claims} == {2}
+    assert verify(here / "q") == []
+    found = read_findings(here / "q" / "findings.json").of("comparison")
+    assert [finding.id for finding in found] == ["comparison/fast/slow", "comparison/fast/slow/median"]
+    assert execute(["report", "q"]) == 0
+    assert "at the median" in (here / "q" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_quantile_that_so_few_runs_cannot_have_is_refused_before_the_first(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["compare", "--statistic", "p99", "--runs-max", "100", "--out", "q", FAST, FAST]) == 2
+    assert "allowed: at least 368 for `p99`" in capsys.readouterr().err
+    assert not (here / "q").exists()
+
+
+CLOSE = ("--margin", "0.001%", "--level", "99%", "--name", "a", "--name", "b", FAST, FAST)
+"""Not settled within any budget of a test."""
+
+
+@pytest.fixture
+def say(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], int]:
+    """Execute a command line that is recorded as the process's own."""
+
+    def executed(words: list[str]) -> int:
+        monkeypatch.setattr(sys, "argv", ["steelyard", *words])
+        return execute(words)
+
+    return executed
+
+
+def test_a_comparison_goes_on_after_its_budget_at_a_lower_level(
+    here: Path, capsys: pytest.CaptureFixture[str], say: Callable[[list[str]], int]
+) -> None:
+    assert say(["compare", "--runs-min", "8", "--budget", "0.1s", "--out", "r", *CLOSE]) == 0
+    assert "go on: steelyard compare --resume r" in capsys.readouterr().out
+    before = read_looks(here / "r", read_plan(here / "r" / "plan.json").id, 1)
+    assert execute(["compare", "--resume", "r", "--budget", "3s", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    (claim,) = said["claims"]
+    assert claim["level"] == pytest.approx(0.98)
+    assert any("resumed: " in remark and "98 %, not 99 %" in remark for remark in claim["remarks"])
+    after = read_looks(here / "r", read_plan(here / "r" / "plan.json").id, 1)
+    assert after.looks[0][: len(before.looks[0])] == before.looks[0], "looks that were made stay"
+    assert after.looks[0][-1][0] > before.looks[0][-1][0]
+    assert 1 < after.looks[0][-1][1] <= 2
+    assert verify(here / "r") == []
+    assert len(json.loads((here / "r" / "provenance.json").read_text(encoding="utf-8"))["sessions"]) == 2
+    assert replay(here / "r", read_plan(here / "r" / "plan.json")).claims[0].level == pytest.approx(0.98)
+
+
+def test_a_comparison_that_was_interrupted_goes_on_at_its_level(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*COMMAND, "compare", "--budget", "60s", "--runs-max", "3000", "--out", "r", *CLOSE]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not (here / "r" / "looks.json").exists() or '"looks": [[[' not in (
+        here / "r" / "looks.json"
+    ).read_text(encoding="utf-8"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert execute(["compare", "--resume", "r", "--budget", "1s", "--json"]) == 0
+    (claim,) = json.loads(capsys.readouterr().out)["claims"]
+    assert claim["level"] == pytest.approx(0.99)
+    assert not any("resumed" in remark for remark in claim["remarks"])
+    assert read_looks(here / "r", read_plan(here / "r" / "plan.json").id, 1).looks[0][-1][1] <= 1
+    assert verify(here / "r") == []
+
+
+def test_what_cannot_go_on_says_why(
+    here: Path, capsys: pytest.CaptureFixture[str], say: Callable[[list[str]], int]
+) -> None:
+    program = here / "program"
+    shutil.copy(TRUTH, program)
+    slow = ["--name", "a", "--name", "b", "./program --iterations 400000", "./program --iterations 1600000"]
+    assert say(["compare", "--runs-max", "12", "--out", "settled", *slow]) == 1
+    twin = ["--margin", "0.001%", "--level", "99%", "./program --iterations 400000"]
+    assert say(["compare", "--runs-max", "8", "--runs-min", "8", "--out", "full", *twin, twin[-1]]) == 0
+    assert say(["compare", "--budget", "0.1s", "--runs-min", "8", "--out", "open", *twin, twin[-1]]) == 0
+    change(
+        Path(shutil.copytree(here / "open", here / "foreign")) / "provenance.json",
+        lambda content: content.update(host_id="another"),
+    )
+    with program.open("ab") as file:
+        file.write(b"\0")
+    capsys.readouterr()
+    for words, said in (
+        (["settled"], "is settled: more runs would not change what it says"),
+        (["full"], "all runs of its plan are made"),
+        (["open"], "the program of `./program --iterations 400000 [1]` has changed since"),
+        (["open", "--margin", "5%"], "`--resume` takes commands and options from its folder"),
+        (["open", "--", "./other"], "`--resume` takes commands and options from its folder"),
+        (["foreign"], "it was measured on another host"),
+        (["absent"], "does not exist"),
+    ):
+        assert execute(["compare", "--resume", *words]) in {2, 5}, words
+        assert said in capsys.readouterr().err, words
+    assert not (here / "absent").exists()
+
+
+def test_results_of_the_same_commands_are_merged_and_others_refused(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["--name", "fast", "--name", "slow"]
+    for number in (1, 2, 3):
+        words = ["compare", "--seed", str(number), "--runs-max", "12", "--out", f"r{number}"]
+        execute([*words, *names, FAST, FAST if number == 3 else SLOW])
+    capsys.readouterr()
+    assert execute(["compare-results", "--merge", "r1", "r2", "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    (claim,) = said["claims"]
+    assert said["schema"] == "steelyard/merged-comparison/1"
+    assert (claim["verdict"], claim["method"], len(claim["parts"])) == ("slower", "inverse-variance", 2)
+    assert claim["runs_baseline"] == sum(part["runs"] for part in claim["parts"])
+    assert sum(part["weight"] for part in claim["parts"]) == pytest.approx(1.0)
+    assert execute(["compare-results", "--merge", "r1", "r2"]) == 1
+    assert "2 results of 1 host, wall time)" in capsys.readouterr().out
+    for words, error in (
+        (["--merge", "r1", "r3"], "cannot merge `r1` and `r3`: they differ in commands"),
+        (["--merge", "r1", "r1"], "cannot use a result twice"),
+        (["r1", "r2", "r3"], "compares two results; given: 3"),
+    ):
+        assert execute(["compare-results", *words]) == 2
+        assert error in capsys.readouterr().err
+
+
+def test_hosts_that_disagree_are_not_merged_into_a_verdict(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = here / "program"
+    program.write_text(f'#!/bin/sh\nexec {TRUTH} --iterations "$(cat "$1")"\n', encoding="utf-8")
+    program.chmod(0o755)
+    for number, amounts in enumerate(((400_000, 6_000_000), (6_000_000, 400_000))):
+        for name, amount in zip("ab", amounts, strict=True):
+            (here / name).write_text(str(amount), encoding="utf-8")
+        words = ["compare", "--metric", "cpu", "--runs-max", "12", "--out", f"r{number}"]
+        execute([*words, "./program a", "./program b"])
+    change(here / "r1" / "provenance.json", lambda content: content.update(host_id="another"))
+    capsys.readouterr()
+    assert execute(["compare-results", "--merge", "r0", "r1", "--json"]) == 0
+    (claim,) = json.loads(capsys.readouterr().out)["claims"]
+    assert claim["verdict"] == "inconclusive"
+    assert any("nothing is claimed of two that disagree" in remark for remark in claim["remarks"])
+    assert {part["verdict"] for part in claim["parts"]} == {"slower", "faster"}
+
+
+def test_the_fastest_of_many_is_found_and_who_is_slower_stops(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compare", "--best", "--margin", "30%", "--budget", "20s", "--out", "best", "--json"]
+    names = {"a": "sleep 0.01", "b": "sleep 0.05", "c": "sleep 0.0101", "d": "sleep 0.03"}
+    named = [word for name in names for word in ("--name", name)]
+    assert execute([*words, *named, *names.values()]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["best"] in {"a", "c"}
+    assert said["has_regression"] is False
+    verdicts = {claim["contender"]: claim["verdict"] for claim in said["claims"]}
+    assert set(verdicts) == {"a", "b", "c", "d"} - {said["best"]}
+    assert verdicts["b"] == verdicts["d"] == "slower"
+    assert execute(["verify", "best"]) == 0
+    capsys.readouterr()
+    assert execute(["report", "best"]) == 0
+    assert f"Slower than `{said['best']}`: " in capsys.readouterr().out
+    refused = ["compare", "--best", "--no-record", *names.values()]
+    assert execute([*refused, "--baseline", "1"]) == 2
+    assert execute([*refused, "--statistic", "p50,mean"]) == 2
+
+
+def test_who_may_be_the_fastest_is_not_called_it(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [
+        "compare",
+        "--best",
+        "--no-record",
+        "--margin",
+        "0.01%",
+        "--budget",
+        "3s",
+        "--fail-on",
+        "undecided",
+    ]
+    assert execute([*words, "--name", "a", "--name", "b", "sleep 0.01", "sleep 0.01"]) == 1
+    first = capsys.readouterr().out.partition("\n")[0]
+    assert first in {
+        "undecided which is the fastest of 2: `a` or `b`",
+        "undecided which is the fastest of 2: `b` or `a`",
+    }

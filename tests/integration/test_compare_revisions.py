@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -104,3 +105,25 @@ def test_each_command_is_compared_with_itself(
     pairs = [(claim["baseline"], claim["contender"]) for claim in found["claims"]]
     assert len(pairs) == 3
     assert all(first.partition(" @ ")[0] == second.partition(" @ ")[0] for first, second in pairs)
+
+
+def test_what_was_found_is_noted_and_followed(
+    made: MadeRepository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compare", "--rev", "main", "--build", "cp seconds time", "--note", "--out", "result"]
+    assert execute([*words, "--rev", "HEAD", *QUICK, "./program"]) == 1
+    capsys.readouterr()
+    assert execute(["history", "--notes"]) == 1
+    short = made.git("rev-parse", "--short=9", "HEAD")
+    text = capsys.readouterr().out
+    assert f"slower at `{short}` (after `{made.git('rev-parse', '--short=9', 'main')}`)" in text
+    assert "slower now than before: ./program, wall time" in text
+    # The folder says the same as the note.
+    assert execute(["history", "result"]) == 1
+    assert capsys.readouterr().out == text
+    # Files that are not committed have no commit to hold a note.
+    (made.folder / "seconds").write_text("0.03")
+    shutil.rmtree(made.folder / "result")
+    assert execute([*words, "--rev", ".", *QUICK, "./program"]) == 1
+    assert "not noted" in capsys.readouterr().err
+    assert made.git("notes", "--ref=steelyard", "list").count("\n") == 0

@@ -16,6 +16,7 @@ from steelyard.cli import execute
 from steelyard.model.finding import read_findings
 from steelyard.share.verify import verify
 from steelyard.studies.imported.analysis import analyse
+from steelyard.studies.imported.report.page import build
 
 if TYPE_CHECKING:
     from steelyard.model import FindingSet
@@ -69,6 +70,42 @@ def test_numbers_of_other_tools_are_recomputed_too(tmp_path: Path) -> None:
         found = analysed(tmp_path / form, form, str(GOLDEN / f"{form}.json")).of("published_value")
         assert len(found) >= 10
         assert {finding.verdict for finding in found} == {"agrees"}
+    own = ("tinybench", "vitest", "benchmark-js", "nanobench", "benchmark-dotnet")
+    for form, file in {**{form: f"{form}.json" for form in own}, "asv": "asv/bench"}.items():
+        path = GOLDEN / "harnesses" / file
+        source = next(path.glob("*.json")) if path.is_dir() else path
+        found = analysed(tmp_path / form, form, str(source)).of("published_value")
+        assert len(found) >= 3
+        assert {finding.verdict for finding in found} == {"agrees"}
+
+
+def test_values_without_an_order_are_no_series(tmp_path: Path) -> None:
+    rows = [{"name": "a", "result": {"latency": {"mean": 20.0, "samples": list(range(1, 41))}}}]
+    (tmp_path / "t.json").write_text(json.dumps(rows), encoding="utf-8")
+    (found,) = analysed(tmp_path / "t", "tinybench", str(tmp_path / "t.json")).of("cell")
+    assert (found.verdict, found.facts["lag_1"], found.facts["effective_size"]) == (
+        "order unknown",
+        None,
+        None,
+    )
+    assert (found.estimates["mean"].value, found.estimates["mean"].low) == (20.5e6, None)
+    (tmp_path / "c.csv").write_text("".join(f"{value}\n" for value in range(1, 41)), encoding="utf-8")
+    options = ("--unit", "ms", "--no-header", "--column", "value=1")
+    (known,) = analysed(tmp_path / "c", "csv", str(tmp_path / "c.csv"), *options).of("cell")
+    assert known.verdict not in ("order unknown", "too few to tell")
+    assert known.estimates["mean"].low is not None
+    (said,) = build(tmp_path / "c").answer
+    assert said.text.startswith("The mean value of unnamed is 20.50 ms, 95 % interval ")
+
+
+def test_several_processes_without_an_order_have_an_interval(tmp_path: Path) -> None:
+    names = []
+    for process in range(6):
+        rows = [{"name": "a", "result": {"latency": {"mean": 2.0, "samples": [1 + process / 10, 2, 3]}}}]
+        (tmp_path / f"t{process}.json").write_text(json.dumps(rows), encoding="utf-8")
+        names.append(str(tmp_path / f"t{process}.json"))
+    (found,) = analysed(tmp_path / "t", "tinybench", *names).of("cell")
+    assert found.estimates["mean"].low is not None
 
 
 def test_a_published_number_that_does_not_follow_is_said(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-RECORDED = sorted((ROOT / "tests" / "golden" / "importers" / "go-bench").glob("run-*.txt"))
+RECORDED = sorted((ROOT / "tests" / "golden" / "importers" / "rebench").glob("run-*.data"))
+COLUMNS = "invocation\titeration\tvalue\tunit\tcriterion\tbenchmark\n"
 
 
 @pytest.fixture(scope="module")
@@ -25,91 +26,71 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Beside:
 @pytest.fixture(scope="module")
 def result(installed: Beside, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    words = ("import", "go-bench", *map(str, RECORDED), "--out", "five", "--json")
+    words = ("import", "rebench", *map(str, RECORDED), "--out", "three", "--json")
     summary = json.loads(installed.said(folder, *words))
-    assert (summary["cells"], summary["runs"], summary["measurements"]) == (10, 50, 600)
-    return folder / "five"
+    assert (summary["cells"], summary["runs"], summary["measurements"]) == (4, 36, 144)
+    return folder / "three"
 
 
 def test_it_is_analysed_reported_and_verified(installed: Beside, result: Path) -> None:
-    said = installed.said(result.parent, "analyse", "five")
+    said = installed.said(result.parent, "analyse", "three")
     assert "comparison" in said
-    page = installed.said(result.parent, "report", "five", "--format", "markdown")
-    for shown in ("example.org/words.Join", "size", "how", "gomaxprocs", "words/op"):
+    page = installed.said(result.parent, "report", "three", "--format", "markdown")
+    for shown in ("numbers", "texts", "inputSize", "20000"):
         assert shown in page
-    assert "confirmed" in installed.said(result.parent, "verify", "five")
+    assert "confirmed" in installed.said(result.parent, "verify", "three")
 
 
 def test_two_results_are_compared(installed: Beside, result: Path) -> None:
     for name, recorded in (("before", RECORDED[0]), ("after", RECORDED[1])):
-        installed.said(result.parent, "import", "go-bench", str(recorded), "--out", name)
+        installed.said(result.parent, "import", "rebench", str(recorded), "--out", name)
         installed.said(result.parent, "analyse", name)
     words = ("compare-results", "before", "after", "--json")
     compared = installed.steelyard(result.parent, *words, allowed=(0, 1))
-    assert "example.org/words.Sort" in compared.stdout
+    assert "texts" in compared.stdout
 
 
 def test_its_version_and_the_files_are_recorded(result: Path) -> None:
     provenance = json.loads((result / "provenance.json").read_text(encoding="utf-8"))
-    assert provenance["versions"]["steelyard-go-bench"] == "1.0.0"
+    assert provenance["versions"]["steelyard-rebench"] == "1.0.0"
     assert [each["file_name"] for each in provenance["origins"]] == [each.name for each in RECORDED]
-    assert provenance["origin"]["facts"]["goarch"] == "amd64"
+    assert provenance["origin"]["facts"]["date"].startswith("20")
 
 
 DAMAGED = {
-    "cut line": (
-        "BenchmarkSort-8 1468 7125\n",
-        "line 1: `BenchmarkSort-8 1468 7125` is not a result of a benchmark",
+    "cut line": (COLUMNS + "1\t1\t2.5\n", "line 2: has 3 columns, 6 are named before it"),
+    "no column": ("invocation\titeration\tvalue\n", "line 1: no column `unit`, `criterion`, `benchmark`"),
+    "no number": (
+        COLUMNS + "1\t1\tx\tms\ttotal\ta\n",
+        "line 2: `1` and `x` should be an iteration and a value",
     ),
-    "no count": (
-        "\nBenchmarkSort-8 many 7125 ns/op\n",
-        "line 2: `BenchmarkSort-8 many 7125 ns/op` is not a result of a benchmark",
-    ),
-    "no number": ("BenchmarkSort-8 1468 x ns/op\n", "line 1: `x` should be numbers"),
-    "negative": ("BenchmarkSort-8 1468 -1 ns/op\n", "line 1: a time is negative"),
-    "json": ('{"Action":"start"}\n', "line 1: is JSON of `go test -json`"),
-    "nothing": ("PASS\n", "no value in the file"),
+    "negative": (COLUMNS + "1\t1\t-1\tms\ttotal\ta\n", "line 2: a time is negative"),
+    "nothing": ("# Execution Start: 2026\n", "no value in the file"),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGED)
 def test_a_damaged_file_is_refused_with_its_line(installed: Beside, tmp_path: Path, damage: str) -> None:
     text, reason = DAMAGED[damage]
-    (tmp_path / "b.txt").write_text(text, encoding="utf-8")
-    words = ("import", "go-bench", "b.txt", "--out", "r")
+    (tmp_path / "b.data").write_text(text, encoding="utf-8")
+    words = ("import", "rebench", "b.data", "--out", "r")
     said = installed.steelyard(tmp_path, *words, allowed=(5,)).stderr
     assert reason in said
-    assert "go test -bench . -count 10" in said
+    assert "a data file of ReBench" in said
     assert not (tmp_path / "r").exists()
 
 
 def test_without_the_package_its_results_are_still_read(result: Path) -> None:
     without = Beside(result.parent / "nowhere")
-    without.said(result.parent, "analyse", "five")
-    assert "confirmed" in without.said(result.parent, "verify", "five")
-    words = ("import", "go-bench", "x", "--out", "r")
+    without.said(result.parent, "analyse", "three")
+    assert "confirmed" in without.said(result.parent, "verify", "three")
+    words = ("import", "rebench", "x", "--out", "r")
     said = without.steelyard(result.parent, *words, allowed=(2,)).stderr
-    assert "`go-bench` is not a format that can be imported" in said
+    assert "`rebench` is not a format that can be imported" in said
 
 
-def test_processes_and_odd_names_are_kept_apart(installed: Beside, tmp_path: Path) -> None:
-    lines = [
-        "goos: linux",
-        "pkg: a.org/x",
-        "BenchmarkOne-4 \t 10 \t 5 ns/op \t NaN p99/op",
-        "--- FAIL: BenchmarkTwo",
-        "BenchmarkThree",
-        "PASS",
-        "pkg: a.org/x",
-        "BenchmarkOne/k=1/k=2/plain-4 7 2.50 ns/op 1e3 keys/s",
-        "BenchmarkOne-4 10 6 ns/op",
-    ]
-    (tmp_path / "b.txt").write_text("\n".join(lines), encoding="utf-8")
-    summary = json.loads(installed.said(tmp_path, "import", "go-bench", "b.txt", "--out", "r", "--json"))
-    assert (summary["cells"], summary["runs"], summary["measurements"]) == (2, 3, 4)
-    assert summary["notes"] == [
-        "benchmarks that failed, left out: 1",
-        "values that are not finite, left out: 1",
-    ]
-    plan = json.loads((tmp_path / "r" / "plan.json").read_text(encoding="utf-8"))
-    assert [each["levels"]["workload"] for each in plan["cells"]] == ["a.org/x.One", "a.org/x.One/k=2/plain"]
+def test_criteria_and_invocations_are_kept_apart(installed: Beside, tmp_path: Path) -> None:
+    lines = ["1\t1\t5\tms\ttotal\ta", "1\t1\t12\tMB\tmem\ta", "2\t1\t6.50\tms\ttotal\ta"]
+    (tmp_path / "b.data").write_text(COLUMNS + "\n".join(lines), encoding="utf-8")
+    summary = json.loads(installed.said(tmp_path, "import", "rebench", "b.data", "--out", "r", "--json"))
+    assert (summary["cells"], summary["runs"], summary["measurements"]) == (1, 2, 3)

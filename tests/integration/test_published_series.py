@@ -164,7 +164,7 @@ def test_the_answer_names_policy_and_experiment(result: Path, findings: FindingS
         each.text for each in (*page.answer, *(one for block in prose for one in block.statements))
     )
     assert "fifo (100 %, read off a figure)" in text
-    assert "the kernel seems to throttle the service" in text
+    assert "fifo (100 %, read off a figure): the kernel seems to throttle the real-time service" in text
     assert "idle (kubernetes, read off a figure): not isolated by" in text
-    assert "be (parked-kubernetes): the jobs finished nothing for up to 15" in text
+    assert "be (parked-kubernetes, read off a figure): the jobs finished nothing for up to 15" in text
     assert " at kubernetes %" not in text

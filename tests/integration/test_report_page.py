@@ -6,7 +6,9 @@ import base64
 import re
 import shutil
 import subprocess
+import zipfile
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +19,6 @@ from steelyard.cli import execute
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from fixtures.browser import Tab
 
@@ -64,6 +65,25 @@ def test_only_the_page_itself_is_requested(page: Tab, folder: Path) -> None:
 
 def test_the_console_stays_empty(page: Tab) -> None:
     assert page.console == []
+
+
+@pytest.mark.long("reports of two studies are written, and a browser draws them")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("study", ["communication", "stability"])
+def test_layers_without_rows_leave_the_console_empty_and_long_words_wrap(study: str, tmp_path: Path) -> None:
+    package = Path(__file__).parents[1] / "fixtures" / "packages" / f"steelyard-0.1.0-run-{study}.zip"
+    with zipfile.ZipFile(package) as opened:
+        opened.extractall(tmp_path)
+    result = tmp_path / "result"
+    assert execute(["report", str(result)]) == 0
+    with tab((result / "report.html").as_uri(), tmp_path / "profile", 320) as page:
+        page.wait_for("document.querySelector('[data-charts=drawn]') !== null")
+        assert page.console == [], "an empty layer is no fault"
+        page.evaluate(
+            "(() => { const at = document.createElement('p'); at.innerHTML = '<code></code>';"
+            " at.firstChild.textContent = 'x'.repeat(200); document.querySelector('main').append(at); })()"
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
 def test_a_hostile_name_is_shown_and_never_executed(page: Tab) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -12,9 +13,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from fixtures.browser import find_browser
+from fixtures.outcomes import make_plan
 from fixtures.served import browsers, browsing, served
 from fixtures.stability_sample import write_sample
 from steelyard.cli import execute
+from steelyard.record.folder_lock import claimed
+from steelyard.record.ledger import LEDGER_NAME, Ledger
+from unit.serve.test_live import record
 
 pytest.importorskip("starlette", reason="needs the extra `serve`")
 pytest.importorskip("playwright", reason="needs playwright")
@@ -61,6 +66,16 @@ def page(browser: Browser, server: Served) -> Iterator[Page]:
         yield opened
 
 
+def open_list(page: Page, server: Served) -> None:
+    """Open the list with the first sentences of reports, which the server reads after the first answer."""
+    page.goto(server.base)
+    end = time.monotonic() + 20
+    while not page.locator("tbody .verdict").count():
+        assert time.monotonic() < end
+        page.wait_for_timeout(200)
+        page.reload()
+
+
 def test_a_key_on_a_heading_keeps_the_focus_there(page: Page) -> None:
     page.click("nav >> text=Findings")
     for state in ("ascending", "descending"):
@@ -97,7 +112,7 @@ def test_the_latest_of_two_quick_choices_stays(page: Page) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_shows_what_was_measured_first(browser: Browser, server: Served, scheme: str) -> None:
     with browsing(browser, viewport={"width": 320, "height": 700}, color_scheme=scheme) as phone:
-        phone.goto(server.base)
+        open_list(phone, server)
         row = phone.locator("tbody tr").first
         boxes: list[Any] = [row.locator(name).bounding_box() for name in (".title a", ".found", ".state")]
         assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= 320 for box in boxes)
@@ -107,7 +122,40 @@ def test_a_phone_shows_what_was_measured_first(browser: Browser, server: Served,
         assert started["y"] >= boxes[1]["y"] + boxes[1]["height"]
         frame = phone.locator(".table-frame").first
         assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth")
+        chip = row.locator(".verdict")
+        assert chip.evaluate("chip => getComputedStyle(chip).marginBottom") == "0px", (
+            "lines stay evenly apart"
+        )
         assert phone.get_by_role("cell").count() >= 7, "a row that looks like a card is still a row"
+
+
+@pytest.mark.parametrize("width", [390, 768, 900])
+def test_the_list_shows_every_field_without_scrolling(browser: Browser, server: Served, width: int) -> None:
+    with browsing(browser, viewport={"width": width, "height": 900}) as page:
+        page.goto(server.base)
+        frame = page.locator(".table-frame").first
+        assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth")
+        for box in (page.locator(f"tbody tr {part}").first.bounding_box() for part in (".state", ".found")):
+            assert box
+            assert box["x"] + box["width"] <= width
+
+
+def test_a_phone_shows_what_is_known_of_a_running_study(browser: Browser, tmp_path: Path) -> None:
+    plan = make_plan(cells=2, blocks=4)
+    place = tmp_path / "results" / "running"
+    place.mkdir(parents=True)
+    plan.write(place / "plan.json")
+    with Ledger(place / LEDGER_NAME, plan.id) as ledger:
+        record(ledger, 0, 1000)
+    with (
+        claimed(place),
+        served(str(place.parent)) as server,
+        browsing(browser, viewport={"width": 320, "height": 700}) as phone,
+    ):
+        phone.goto(server.base)
+        phone.click("tbody a")
+        frame = phone.locator("[aria-label='Medians so far']")
+        assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth")
 
 
 def test_a_link_with_a_token_may_be_followed_from_another_site(

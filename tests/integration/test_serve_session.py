@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-    from fixtures.served import Served
-
 pytestmark = [
     pytest.mark.needs_browser,
     pytest.mark.skipif(find_browser() is None, reason="needs_browser: chromium is not installed"),
@@ -61,24 +59,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def find_by_tag(page: Page, server: Served) -> None:
-    page.goto(server.base)
-    assert page.locator("tbody tr").count() == 3
-    page.fill("[name=tag]", "allocator")
+def filtered(page: Page, count: int, **fields: str) -> None:
+    """Go to the list and narrow it, as a hand does."""
+    page.click("nav >> text=Results")
+    for name, value in fields.items():
+        page.fill(f"[name={name}]", value)
     page.click("text=Filter")
-    page.wait_for_selector("text=2 results")
+    page.wait_for_selector(f".count >> text={count} results")
+
+
+def find_by_tag(page: Page) -> None:
+    assert page.locator("tbody tr").count() == 3
+    filtered(page, 2, tag="allocator")
     assert "tag=allocator" in page.url
 
 
-def watch(page: Page, server: Served, folder: Path) -> None:
+def watch(page: Page, folder: Path) -> None:
     """Look at a comparison while it runs; its state is right when it has ended."""
     words = [*STEELYARD, *COMPARE, "after", "--margin", "0.01%"]
     running = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    page.goto(server.base)
     end = time.monotonic() + 30
     while not page.locator(".state.warn").count() and time.monotonic() < end:
         page.wait_for_timeout(300)
-        page.reload()
+        page.click("nav >> text=Results")
     page.click("tr:has(.state.warn) a")
     page.wait_for_selector("text=Estimate so far")
     assert running.wait(60) in {0, 1}
@@ -86,8 +89,8 @@ def watch(page: Page, server: Served, folder: Path) -> None:
     assert "slower" in page.inner_text(".answer")
 
 
-def compare_two(page: Page, server: Served) -> None:
-    page.goto(f"{server.base}/?study=compare")
+def compare_two(page: Page) -> None:
+    filtered(page, 2, study="compare")
     for box in page.locator("tbody [type=checkbox]").all():
         box.check()
     page.click("text=Compare the two that are chosen")
@@ -95,9 +98,9 @@ def compare_two(page: Page, server: Served) -> None:
     assert page.locator("[aria-label=Ratios] tbody tr").count() == 2
 
 
-def look_back(page: Page, server: Served) -> None:
-    page.goto(f"{server.base}/?study=compare")
-    page.click("tbody a")
+def look_back(page: Page) -> None:
+    """Go from the newer side of the comparison to its history."""
+    page.click(".sides td:nth-child(3) a")
     page.click("nav >> text=History")
     page.wait_for_selector("h1 >> text=History")
     assert "2 results" in page.inner_text("main")
@@ -111,10 +114,11 @@ def test_a_stranger_measures_finds_watches_compares_and_takes_a_figure_along(fol
         browsers() as browser,
         browsing(browser, viewport={"width": 1280, "height": 900}) as page,
     ):
-        find_by_tag(page, server)
-        watch(page, server, folder)
-        compare_two(page, server)
-        look_back(page, server)
+        page.goto(server.address)
+        find_by_tag(page)
+        watch(page, folder)
+        compare_two(page)
+        look_back(page)
     steelyard(folder, "figure", "after", "ratios-forest", "--width", "84mm", "--out", "ratios.pdf")
     box = re.search(rb"/MediaBox\s*\[\s*0 0 ([\d.]+)", (folder / "ratios.pdf").read_bytes())
     assert box is not None

@@ -37,6 +37,8 @@ JMH: Final = [
         "secondaryMetrics": {"gc": {"score": 1, "scoreUnit": "MB/s", "rawData": [[1], [2]]}},
     }
 ]
+DOTNET: Final = json.loads((GOLDEN / "harnesses/benchmark-dotnet.json").read_bytes())
+del DOTNET["Benchmarks"][1:]
 SEEDS: Final[dict[str, bytes]] = {
     "jmh": json.dumps(JMH).encode(),
     "hyperfine": (GOLDEN / "hyperfine.json").read_bytes(),
@@ -46,6 +48,22 @@ SEEDS: Final[dict[str, bytes]] = {
     "criterion": (GOLDEN / "criterion/sum/iter/64/new/sample.json").read_bytes(),
     "pyperf": (GOLDEN / "pyperf.json").read_bytes(),
     "pytest-benchmark": (GOLDEN / "pytest-benchmark.json").read_bytes(),
+    **{
+        form: (GOLDEN / "harnesses" / name).read_bytes()
+        for form, name in {
+            "go-bench": "go-bench/run-1.txt",
+            "libtest": "libtest.txt",
+            "gungraun": "gungraun/mixing/mixing/bench_mix.short/summary.json",
+            "catch2": "catch2.xml",
+            "nanobench": "nanobench.json",
+            "tinybench": "tinybench.json",
+            "vitest": "vitest.json",
+            "benchmark-js": "benchmark-js.json",
+            "asv": "asv/bench/2e82f51b-virtualenv-py3.11.json",
+            "julia": "julia.json",
+        }.items()
+    },
+    "benchmark-dotnet": json.dumps(DOTNET).encode(),
     "moobench": b"0;30360\n0;18140\n1;13792\n",
     "skampi": b'# begin result "P"\ncount= 1        1     109.2       0.2       32     106.7     107.7\n',
     "mpi": b"MPI_Send,765921,32.477584,5.012126e-03\nMPI_Recv,26,32.477584,8.841378e-03\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 from functools import cache
@@ -16,6 +17,7 @@ from fixtures.stability_sample import write_sample
 from steelyard import __version__
 from steelyard.model.finding import read_findings
 from steelyard.report.html import render_html
+from steelyard.report.text import KEY_ROWS, LONGEST_WORD, print_summary
 from steelyard.study import study_of
 
 if TYPE_CHECKING:
@@ -143,3 +145,36 @@ def test_latency_is_judged_row_by_row_as_its_finding_judges_it(folder: Path) -> 
     assert rows["idle, mean"]["high"] == pytest.approx(
         100 * (float(finding.estimates["ratio"].high or 0) - 1), rel=1e-4
     )
+    for row in rows.values():
+        is_inside = row["band_low"] <= row["low"] and row["high"] <= row["band_high"]
+        assert is_inside is (row["verdict"] == "within tolerance"), row
+
+
+def test_words_of_the_key_tables_stay_whole_in_a_terminal(page: Page) -> None:
+    stream = io.StringIO()
+    print_summary(page, stream)
+    said = set(stream.getvalue().split())
+    shown = [
+        word
+        for table in page.tables()
+        if table.is_key
+        for row in table.rows[:KEY_ROWS]
+        for column, value in zip(table.columns, row, strict=True)
+        if column.in_terminal
+        for word in value.text.split()
+    ]
+    assert shown
+    assert {word for word in shown if len(word) <= LONGEST_WORD} <= said
+
+
+def test_a_card_of_a_comparison_has_the_digits_of_its_table(folder: Path) -> None:
+    page = page_of("run-compare", folder)
+    (table,) = (each for each in page.tables() if each.id == "ratios")
+    at = [column.key for column in table.columns].index("difference")
+    said = {row[at].text for row in table.rows}
+    cards = {
+        card.value.rpartition(": ")[2].replace("\u00a0", " ") for group in page.cards for card in group.cards
+    }
+    assert cards == said
+    notes = " ".join(card.note for group in page.cards for card in group.cards)
+    assert all(row[at + 1].text in notes for row in table.rows)

@@ -18,7 +18,7 @@ from steelyard.report.charts.forest import forest, forest_row, labelled_rows
 from steelyard.report.charts.parts import difference
 from steelyard.report.charts.theme import NIGHT, PALETTE, print_colours
 from steelyard.report.dataset import dataset
-from steelyard.report.drawing.figure_table import TableForm, figure_table
+from steelyard.report.drawing.figure_table import TableForm, figure_tables
 from steelyard.report.drawing.paper import FigureForm, Wish, width_of, write_paper_figures
 from steelyard.report.page import Figure, Page, Section
 
@@ -58,6 +58,17 @@ def test_a_figure_is_as_wide_as_the_column_and_its_letters_can_be_read(chart: st
     assert (
         min(float(each) for each in re.findall(r'font-size="([0-9.]+)px"', svg)) * points >= SMALLEST_POINTS
     )
+
+
+@pytest.mark.parametrize("chart", ["errors_by_size", "clock_errors", "latencies"])
+def test_names_of_points_have_shapes_so_that_none_is_told_by_colour_alone(chart: str, tmp_path: Path) -> None:
+    svg = written(chart, "usual", tmp_path, FigureForm.SVG).decode()
+    shapes = {
+        (re.search(r' fill="([^"]*)"', mark) or [""])[0]: (re.search(r' d="([^"]*)"', mark) or [""])[0]
+        for mark in re.findall(r'<path aria-label[^>]*aria-roledescription="point"[^>]*>', svg)
+    }
+    shapes.pop("", None)  # rings around what stands apart
+    assert len(set(shapes.values())) == len(shapes) == len(SHAPES["usual"].names)
 
 
 @pytest.mark.parametrize("chart", CHARTS)
@@ -175,7 +186,18 @@ def test_the_table_behind_a_figure_has_the_chosen_rows_with_their_intervals(
     assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in measured)
 
 
-HOSTILE_NAMES = (r"50 % of \input{x} & $a_b^2$ #1 {}~", "plain", r"\end{tabular}", "ünïcode β")
+HOSTILE_NAMES = (
+    r"50 % of \input{x} & $a_b^2$ #1 {}~",
+    "[7 of 8]",
+    "*",
+    "two\n\nlines",
+    r"\end{tabular}",
+    "ünïcode β",
+)
+
+
+def table(made: Figure, form: TableForm) -> str:
+    return next(iter(figure_tables(made, made.spec, form).values()))
 
 
 def forest_figure(names: Sequence[str]) -> Figure:
@@ -186,21 +208,49 @@ def forest_figure(names: Sequence[str]) -> Figure:
 
 def test_a_table_for_latex_is_aligned_by_siunitx_and_every_name_is_escaped() -> None:
     made = forest_figure(HOSTILE_NAMES)
-    text = figure_table(made, made.spec, TableForm.LATEX)
+    text = table(made, TableForm.LATEX)
     assert r"\begin{tabular}{llS[table-format=1.2]S[table-format=1.1]S[table-format=7.0]}" in text
     assert r"50 \% of \textbackslash{}input\{x\} \& \$a\_b\textasciicircum{}2\$" in text
     assert text.count(r"\end{tabular}") == 1
-    assert r"{change [\%]}" in text
+    assert r"{name} & {verdict} & {change [\%]} & {low [\%]} & {high [\%]} \\" in text
     assert "1000000" in text
+    # The end of a row would take what stands in brackets for a distance, and a star for its own.
+    assert not re.search(r"\\\\\s*[*[]", text)
+    assert "\n\n" not in text
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_the_columns_of_a_table_have_names_that_differ(chart: str) -> None:
+    made = figure_of(chart, SHAPES["one value"])
+    head = table(made, TableForm.LATEX).splitlines()[6]
+    heads = head.removesuffix(r" \\").split(" & ")
+    assert len(set(heads)) == len(heads), head
+
+
+def test_the_place_of_a_mark_on_an_axis_is_in_its_table() -> None:
+    made = figure_of("scatter", SHAPES["usual"])
+    rows = list(csv.DictReader(table(made, TableForm.CSV).splitlines()))
+    assert {(row["isolation"], row["order"]) for row in rows} == {
+        (name, str(turn)) for name in SHAPES["usual"].names for turn in range(6)
+    }
+    assert "{iteration}" in table(made, TableForm.LATEX)
+
+
+def test_each_kind_of_marks_has_its_rows() -> None:
+    made = figure_of("curves", SHAPES["usual"])
+    tables = figure_tables(made, made.spec, TableForm.CSV)
+    assert [*tables] == ["curves.csv", "curves-curves.csv", "curves-bands.csv", "curves-boundaries.csv"]
+    for text, rows in zip(tables.values(), made.datasets.values(), strict=True):
+        assert len(text.splitlines()) == 1 + len(rows.rows())
 
 
 @pytest.mark.slow("LaTeX takes seconds")
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_latex_typesets_the_table(tmp_path: Path) -> None:
-    made = forest_figure(HOSTILE_NAMES[:3])
-    table = figure_table(made, made.spec, TableForm.LATEX)
+    made = forest_figure(HOSTILE_NAMES[:5])
+    typeset = table(made, TableForm.LATEX)
     head = "\\documentclass{article}\\usepackage{booktabs,siunitx}\\begin{document}"
-    text = f"{head}\n{table}\\end{{document}}\n"
+    text = f"{head}\n{typeset}\\end{{document}}\n"
     (tmp_path / "t.tex").write_text(text, encoding="utf-8")
     words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
     ran = subprocess.run(words, check=False, cwd=tmp_path, capture_output=True, text=True)
@@ -210,14 +260,15 @@ def test_latex_typesets_the_table(tmp_path: Path) -> None:
 def test_all_rows_of_a_long_forest_are_in_its_table_by_their_whole_names() -> None:
     names = [f"org.example.benchmarks.Collection.case_{at}_of_many_with_a_long_name" for at in range(200)]
     made = forest_figure(names)
-    lines = figure_table(made, made.spec, TableForm.CSV).splitlines()
+    lines = table(made, TableForm.CSV).splitlines()
     assert [line.partition(",")[0] for line in lines] == ["name", *names]
 
 
 def test_too_many_rows_for_a_paper_are_refused() -> None:
     made = forest_figure([f"case {at}" for at in range(501)])
-    with pytest.raises(UsageError, match="it has 501 rows, and 500 are allowed"):
-        figure_table(made, made.spec, TableForm.LATEX)
+    with pytest.raises(UsageError, match="it has 501 rows, and 500 are allowed") as refused:
+        table(made, TableForm.LATEX)
+    assert refused.value.hint == "--table csv has any number of rows; --cell MENU=OPTION leaves fewer"
 
 
 @pytest.mark.parametrize(

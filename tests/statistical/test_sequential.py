@@ -103,7 +103,7 @@ def test_identical_commands_are_called_different_at_no_more_than_the_nominal_rat
     alarms, missed, studies = 0, 0, simulated(STUDIES)
     for study in range(studies):
         times = SERIES[name](np.random.default_rng([61, study]), MOST)
-        verdict, _, outside = verdict_when_it_stops(times, Design(Margin(0.02), location=location))
+        verdict, _, outside = verdict_when_it_stops(times, Design(Margin(0.02), statistic=location))
         alarms += verdict in DIFFERENT
         missed += outside
     with capsys.disabled():
@@ -122,7 +122,7 @@ def test_commands_that_differ_by_the_margin_are_rarely_called_equivalent(
     for study in range(studies):
         times = SERIES[name](np.random.default_rng([67, study]), MOST)
         times[1] *= (1 + margin) ** sign
-        verdict, _, _ = verdict_when_it_stops(times, Design(Margin(margin), location=location))
+        verdict, _, _ = verdict_when_it_stops(times, Design(Margin(margin), statistic=location))
         wrong += verdict is Verdict.EQUIVALENT
     assert at_most(wrong, studies, 0.05), wrong
 
@@ -182,3 +182,31 @@ def test_as_many_runs_as_the_advice_says_settle_most_comparisons(true: float, le
         settled += grown(differences[40:], min(40 + first.further_blocks, 11_000)).is_settled
     assert asked >= 40
     assert settled / asked >= least, (settled, asked)
+
+
+@pytest.mark.parametrize(("share", "error"), [(1.0, 0.10), (0.4, 0.05)])
+def test_a_comparison_that_goes_on_errs_as_often_as_its_level_says(
+    share: float,
+    error: float,
+    simulated: Callable[[int], int],
+) -> None:
+    """It goes on after its budget, whose error was spent, or after an interruption that left some."""
+    missed, studies = 0, simulated(STUDIES)
+    for study in range(studies):
+        times = skewed(np.random.default_rng([121, study]), 2 * MOST)
+        differences = np.log(times[1] / times[0])
+        comparison, size, outside = SequentialComparison(Design(Margin(0.02))), LEAST, False
+        stop = round(share * MOST)
+        while size <= 2 * MOST:
+            fraction = size / MOST
+            if size > stop:  # the rest takes as many blocks as the first experiment might have
+                end = math.floor(share) + 1
+                fraction = share + (end - share) * (size - stop) / (2 * MOST - stop)
+            found = comparison.look(differences[:size], fraction)
+            outside = outside or not found.low <= 1 <= found.high
+            if size == 2 * MOST:
+                break
+            size = stop if size < stop < next_look(size) else min(next_look(size), 2 * MOST)
+        missed += outside
+    assert at_most(missed, studies, error), missed
+    assert missed / studies > error / 4, "the error is used"

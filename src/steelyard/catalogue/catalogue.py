@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import replace
@@ -9,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from steelyard.catalogue.database import PATIENCE_S, Database, chosen_address
-from steelyard.catalogue.entry import Entry, Filter, Page
+from steelyard.catalogue.database import PATIENCE_S, VERIFICATION_TABLE, Database, chosen_address
+from steelyard.catalogue.entry import Entry, Filter, Page, Verified
 from steelyard.catalogue.folder import (
     ID_DIGITS,
     begun_reading,
@@ -147,7 +148,7 @@ class Catalogue:
         bounds = "" if limit is None else f" LIMIT {min(int(limit), _MOST)} OFFSET {min(int(offset), _MOST)}"
         query = f"SELECT {_COLUMNS} FROM result {where} ORDER BY {ORDERS[order]}{bounds}"  # noqa: S608 - parts are ours
         found = [_entry(row) for row in self._database.rows(query, values)]
-        return Page(tuple(_now(entry) for entry in found), total)
+        return Page(tuple(self._as_now(found)), total)
 
     def entry(self, identifier: str | Path) -> Entry:
         """Give one result, with the state that it has now.
@@ -182,7 +183,7 @@ class Catalogue:
             )
             hint = "`steelyard results list` shows ids; `steelyard results scan DIR` finds folders"
             raise DataError(message, hint=hint, code="data.result")
-        now = _now(found)
+        (now,) = self._as_now([found])
         if now.state != "missing" and now.site == site() and not holds(now.folder, now.id):
             return replace(now, state="missing", problem=f"`{now.folder}` holds another result now")
         return now
@@ -239,11 +240,45 @@ class Catalogue:
         with self._database.writing():
             self._forget(identifier)
 
+    def keep_verified(self, folder: Path, verified: Verified) -> bool:
+        """Keep what came of verifying a folder of this machine; say whether the catalogue has the folder."""
+        lists = json.dumps([verified.problems, verified.not_compared])
+        ended = _written(verified.ended or datetime.now(UTC))
+        with self._database.writing():
+            known = self._where("site = ? AND folder = ?", (site(), _stored_path(folder)))
+            if known is None:
+                return False
+            self._database.write(VERIFICATION_TABLE)
+            self._database.write("DELETE FROM verification WHERE result = ?", (known.id,))
+            self._database.write(
+                "INSERT INTO verification (result, state, stamp, took_s, said, ended, version) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (known.id, verified.state, verified.stamp, verified.took_s, lists, ended, verified.version),
+            )
+        return True
+
+    def verified(self, folder: Path) -> Verified | None:
+        """Give what came of verifying a folder of this machine, whatever became of the folder since."""
+        if not self._database.has_table("verification"):
+            return None
+        query = (
+            "SELECT verification.state, verification.stamp, took_s, said, verification.ended, "
+            "verification.version FROM verification JOIN result ON result.id = verification.result "
+            "WHERE site = ? AND folder = ?"
+        )
+        for state, stamp, took_s, said, ended, version in self._database.rows(
+            query, (site(), _stored_path(folder))
+        ):
+            problems, lacks = json.loads(said)
+            when = datetime.fromisoformat(ended)
+            return Verified(state, stamp, float(took_s), tuple(problems), tuple(lacks), when, version)
+        return None
+
     def mark_missing(self) -> list[Entry]:
         """Mark the results of this machine whose folders are gone, and give all of them."""
         query = f"SELECT {_COLUMNS} FROM result WHERE site = ? ORDER BY folder"  # noqa: S608 - parts are ours
         entries = map(_entry, self._database.rows(query, (site(),)))
-        gone = [_now(entry) for entry in entries if not is_result(entry.folder)]
+        gone = [_as_gone(entry) for entry in entries if not is_result(entry.folder)]
         with self._database.writing():
             for entry in gone:
                 values = (entry.state, entry.problem, entry.id)
@@ -261,6 +296,32 @@ class Catalogue:
         """Give the folder of each result, by id."""
         rows = self._database.rows("SELECT id, folder FROM result")
         return {str(one): str(_path(folder)) for one, folder in rows}
+
+    def _as_now(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Give entries with the states that their folders have now, as far as this machine sees them.
+
+        What was killed or has come back is read, and kept as that: a list of many must not read each again.
+        """
+        found = [_as_gone(each) if _is_gone(each) else each for each in entries]
+        stale = {
+            at: read_folder(each.folder, says_verdict=False)
+            for at, each in enumerate(found)
+            if _is_stale(each)
+        }
+        if not stale:
+            return found
+        try:
+            with self._database.writing():
+                for at, reading in stale.items():
+                    # It may have been resumed meanwhile. Without a stamp a scan reads its report as well.
+                    if _is_stale(found[at]):
+                        own = self._settled(replace(reading, stamp=""))
+                        self._put(own)
+                        found[at] = own.entry
+        except DataError:  # a catalogue that may only be read
+            for at, reading in stale.items():
+                found[at] = replace(reading.entry, id=entries[at].id)
+        return found
 
     def _settled(self, reading: Reading) -> Reading:
         """Give a reading the id it is kept by: a folder was moved, was copied, or is known under its path."""
@@ -302,8 +363,9 @@ class Catalogue:
         return read_folder(place).entry if not is_known and is_result(place) else known
 
     def _of_prefix(self, text: str) -> Entry | None:
-        query = f"SELECT {_COLUMNS} FROM result WHERE id LIKE ? ORDER BY id"  # noqa: S608 - parts are ours
-        rows = self._database.rows(query, (f"{text}%",))
+        query = f"SELECT {_COLUMNS} FROM result WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608 - parts are ours
+        bounds = tuple(text.ljust(ID_DIGITS, digit) for digit in "0f")
+        rows = self._database.rows(query, bounds)
         if len(rows) > 1:
             shown = ", ".join(f"`{row[0]}`" for row in rows[:_SHOWN_CANDIDATES])
             more = f" and {len(rows) - _SHOWN_CANDIDATES} more" if len(rows) > _SHOWN_CANDIDATES else ""
@@ -447,15 +509,19 @@ def _stands(entry: Entry) -> bool:
     return entry.site != site() or (is_result(entry.folder) and holds(entry.folder, entry.id))
 
 
-def _now(entry: Entry) -> Entry:
-    """Give an entry with the state that its folder has now, as far as this machine sees it."""
-    if entry.site != site():
-        return entry
-    if not is_result(entry.folder):
-        return replace(entry, state="missing", problem=f"`{entry.folder}` is gone")
-    if entry.state == "missing" or (entry.state == "running" and not is_held(entry.folder)):
-        return replace(read_folder(entry.folder, says_verdict=False).entry, id=entry.id)
-    return entry
+def _is_gone(entry: Entry) -> bool:
+    return entry.site == site() and not is_result(entry.folder)
+
+
+def _as_gone(entry: Entry) -> Entry:
+    return replace(entry, state="missing", problem=f"`{entry.folder}` is gone")
+
+
+def _is_stale(entry: Entry) -> bool:
+    """Whether the folder of an entry is there and says something else: it has come back, or was killed."""
+    if entry.site != site() or not is_result(entry.folder):
+        return False
+    return entry.state == "missing" or (entry.state == "running" and not is_held(entry.folder))
 
 
 def _kept(before: Entry, reading: Reading) -> Reading:

@@ -62,6 +62,16 @@ _TABLES: Final = (
     )""",
     "CREATE INDEX IF NOT EXISTS verdict_of_result ON verdict (result)",
 )
+VERIFICATION_TABLE: Final = """CREATE TABLE IF NOT EXISTS verification (
+    result TEXT PRIMARY KEY REFERENCES result (id) ON DELETE CASCADE,
+    state TEXT NOT NULL,
+    stamp TEXT NOT NULL,
+    took_s DOUBLE PRECISION NOT NULL,
+    said TEXT NOT NULL,
+    ended TEXT NOT NULL,
+    version TEXT NOT NULL
+)"""
+"""Made with its first row: earlier versions of this schema have none, and read a catalogue that has it."""
 
 
 def chosen_address(address: str | Path | None) -> str:
@@ -127,6 +137,7 @@ class Database:
             message = f"cannot use the catalogue `{self.shown}`: allowed: a path, or `postgresql://...`"
             raise UsageError(message, hint="e.g. --catalogue postgresql://user@host/database")
         self._errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+        self._unwritable: sqlite3.OperationalError | None = None
         self._connection: Any = self._reach_server(address) if self.is_shared else self._open(Path(address))
         self._prepare()
 
@@ -143,6 +154,8 @@ class Database:
     def writing(self) -> Iterator[Database]:
         """Write what follows together, or nothing of it."""
         with self._named_faults():
+            if self._unwritable is not None:
+                raise self._unwritable
             self._execute("BEGIN" if self.is_shared else "BEGIN IMMEDIATE")
             try:
                 if self.is_shared:
@@ -153,6 +166,12 @@ class Database:
                 self._execute("ROLLBACK")
                 raise
             self._execute("COMMIT")
+
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table."""
+        if self.is_shared:
+            return bool(self.rows("SELECT to_regclass(?) IS NOT NULL", (name,))[0][0])
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)))
 
     def write(self, statement: str, values: Sequence[object] = ()) -> int:
         """Execute a statement that changes rows, and give how many."""
@@ -179,13 +198,31 @@ class Database:
             message = f"cannot use the catalogue `{path}`: it is a folder"
             raise DataError(message, hint=hint, code="data.catalogue")
         with self._named_faults():
-            connection = sqlite3.connect(path, timeout=self._patience_s, isolation_level=None)
+            try:
+                return self._opened(path)
+            except sqlite3.OperationalError as error:
+                # A disk is full, or a folder may only be read: what the file has can be listed all the same,
+                # unless its log has more.
+                log = path.with_name(f"{path.name}-wal")
+                if not path.is_file() or (log.exists() and log.stat().st_size):
+                    raise
+                connection = sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True, isolation_level=None)
+                self._require_own(connection, path)
+                self._unwritable = error
+                return connection
+
+    def _opened(self, path: Path) -> sqlite3.Connection:
+        connection = sqlite3.connect(path, timeout=self._patience_s, isolation_level=None)
+        try:
             connection.execute("PRAGMA foreign_keys = ON")
             self._require_own(connection, path)
             if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-            return connection
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
 
     @staticmethod
     def _require_own(connection: sqlite3.Connection, path: Path) -> None:
@@ -233,11 +270,7 @@ class Database:
             raise DataError(message, hint=hint, code="data.schema")
 
     def _version(self) -> str | None:
-        if self.is_shared:
-            exists = bool(self.rows("SELECT to_regclass('catalogue') IS NOT NULL")[0][0])
-        else:
-            exists = bool(self.rows("SELECT 1 FROM sqlite_master WHERE name = 'catalogue'"))
-        if not exists:
+        if not self.has_table("catalogue"):
             return None
         found = self.rows("SELECT value FROM catalogue WHERE name = 'schema'")
         return str(found[0][0]) if found else None

@@ -119,3 +119,32 @@ class Page:
 
     entries: tuple[Entry, ...]
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What came of computing a result again.
+
+    Parameters
+    ----------
+    state : str
+        ``running``, ``confirmed``, ``not confirmed`` or ``failed``.
+    stamp : str
+        `folder_state` of what was verified: it says nothing about any other.
+    took_s : float
+        How long it took [s].
+    problems, not_compared : tuple of str
+        What `steelyard verify` says.
+    ended : datetime or None
+        When, in UTC; ``None`` while it is running.
+    version : str
+        Version of Steelyard that computed.
+    """
+
+    state: str
+    stamp: str
+    took_s: float = 0.0
+    problems: tuple[str, ...] = ()
+    not_compared: tuple[str, ...] = ()
+    ended: datetime | None = None
+    version: str = ""

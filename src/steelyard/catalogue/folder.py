@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import socket
+from collections import Counter, deque
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -20,7 +22,7 @@ from steelyard.record.labels import LABELS_NAME, Labels, read_labels
 from steelyard.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from steelyard.model import FindingSet, Plan
     from steelyard.record.provenance import Provenance
@@ -28,17 +30,27 @@ if TYPE_CHECKING:
 
 ID_DIGITS: Final = 10
 _HOST_DIGITS: Final = 12
+_HOSTS_NAMED: Final = 4
 _LONGEST_TITLE: Final = 160
 _SHOWN_LEVELS: Final = 4
 _PHASE: Final = "phase"
 """Factor that separates warm-up runs from those that count."""
 _FINDINGS: Final = "findings.json"
+_NO_CLAIM: Final = "descriptive"
+"""Verdict of a finding that describes and decides nothing."""
 _BESIDE_PLAN: Final = ("provenance.json", "ledger.sqlite", "runs.parquet")
 _TAIL_BYTES: Final = 4096
 MOST_FINDINGS_BYTES: Final = 32 * 1024**2
 """Larger findings are not read for a list: those of 100 000 cells take minutes."""
+MOST_FILES: Final = 100_000
+"""In a result folder; a look at each takes a second. A study leaves tens, and a few thousand traces."""
+OF_RUNS: Final = frozenset({"logs", "placed", "traces"})
+"""Folders of a result that hold files of each run: tables and findings are read without them."""
 _STAMPED: Final = (PLAN_NAME, "provenance.json", _FINDINGS, "runs.parquet", LABELS_NAME)
 """Files that an entry follows from."""
+_READ: Final = (*_STAMPED, "attempts.parquet")
+_NOT_OF_STATE: Final = ("ledger.sqlite-", "ledger.sqlite.lock")
+"""What readers of a ledger may write beside it."""
 
 
 FAULTS: Final = (SteelyardError, OSError, ArithmeticError, LookupError, TypeError, ValueError)
@@ -108,6 +120,60 @@ def stamp_of(folder: Path) -> str:
     return " ".join(found)
 
 
+def files_in(folder: Path, without: Collection[str] = ()) -> Iterator[os.DirEntry[str]]:
+    """Give what is in a folder at any depth but the folders themselves, links to folders included.
+
+    What stands above comes first, so that one folder of a million files hides nothing beside it.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to look.
+    without : collection of str
+        Folders directly in it that are not looked into.
+
+    Raises
+    ------
+    DataError
+        After `MOST_FILES`.
+    """
+    waiting, seen = deque([os.fspath(folder)]), 0
+    left_out = {os.path.join(folder, name) for name in without}  # noqa: PTH118 - as `scandir` writes it
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.popleft()) as found:  # what was removed meanwhile
+            for each in found:
+                seen += 1
+                if seen > MOST_FILES:
+                    message = f"`{folder}` has more than {MOST_FILES} files"
+                    raise DataError(message, hint="move those away that are no part of it", code="data.large")
+                if not each.is_dir(follow_symlinks=False):
+                    yield each
+                elif each.path not in left_out:
+                    waiting.append(each.path)
+
+
+def folder_state(folder: Path) -> str:
+    """Give a digest of names, sizes and times of all files but labels; equal if nothing was written.
+
+    A file that was written and given its earlier time of change has another time of its status.
+
+    Raises
+    ------
+    DataError
+        If there are more than `MOST_FILES`.
+    """
+    facts, above = [], len(os.path.join(folder, ""))  # noqa: PTH118 - as `files_in` writes it
+    for each in files_in(folder):
+        name = each.path[above:]
+        if name == LABELS_NAME or name.startswith(_NOT_OF_STATE):
+            continue
+        with suppress(OSError):  # removed meanwhile: it does not count
+            status = each.stat(follow_symlinks=False)
+            times = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            facts.append(os.fsencode(name) + f"\0{times}\n".encode())
+    return hashlib.sha256(b"".join(sorted(facts))).hexdigest()
+
+
 def read_folder(folder: Path, page: Page | None = None, *, says_verdict: bool = True) -> Reading:
     """Read a result folder.
 
@@ -127,7 +193,8 @@ def read_folder(folder: Path, page: Page | None = None, *, says_verdict: bool = 
     """
     stamp, is_running = stamp_of(folder), is_held(folder)
     try:
-        _require_plain_files(folder)
+        for name in _READ:
+            _require_plain_file(folder / name)
         entry, findings = _read(folder, is_running=is_running)
         if findings is None:
             return Reading(entry, (), stamp)
@@ -155,17 +222,14 @@ def _identity(provenance: Provenance, started: datetime) -> str:
     return _digits(provenance.plan_id, provenance.host_id, started.isoformat())
 
 
-def _require_plain_files(folder: Path) -> None:
-    """Refuse a folder in which reading a file would never end, as that of a named pipe.
+def _require_plain_file(path: os.DirEntry[str] | Path) -> None:
+    """Refuse a file whose reading would never end, as that of a named pipe.
 
     A link that leads nowhere is no such file: programs may leave some among what they wrote.
     """
-    for above, _, names in os.walk(folder):
-        for name in names:
-            path = Path(above, name)
-            if path.exists() and not path.is_file():
-                message = f"`{path}` is not a regular file"
-                raise DataError(message, code="data.corrupt")
+    if not path.is_file() and not path.is_dir() and Path(path).exists():
+        message = f"`{os.fspath(path)}` is not a regular file"
+        raise DataError(message, code="data.corrupt")
 
 
 def begun_reading(folder: Path, provenance: Provenance) -> Reading:
@@ -178,6 +242,7 @@ def begun_reading(folder: Path, provenance: Provenance) -> Reading:
 def _read(folder: Path, *, is_running: bool) -> tuple[Entry, FindingSet | None]:
     from steelyard.model.plan import read_plan  # noqa: PLC0415 - start-up time
     from steelyard.record.provenance import PROVENANCE_NAME, Provenance, read_provenance  # noqa: PLC0415
+    from steelyard.record.seal import is_cut_import  # noqa: PLC0415
 
     plan = read_plan(folder / PLAN_NAME)
     # Before its first run a study has a plan and no provenance yet.
@@ -190,7 +255,7 @@ def _read(folder: Path, *, is_running: bool) -> tuple[Entry, FindingSet | None]:
     if is_running:
         return replace(entry, state="running", ended=None), None
     path = folder / _FINDINGS
-    is_complete = path.exists() and not _lacking(folder, plan)
+    is_complete = path.exists() and not is_cut_import(plan, provenance) and not _lacking(folder, plan)
     entry = replace(entry, state="complete" if is_complete else "incomplete")
     size = path.stat().st_size if path.exists() else 0
     if size > MOST_FINDINGS_BYTES:
@@ -285,8 +350,8 @@ def _lacking(folder: Path, plan: Plan) -> int:
 
 
 def _span(folder: Path, provenance: Provenance) -> tuple[datetime, datetime | None]:
-    """Give when the first session began and the last one ended."""
-    sessions = provenance.sessions
+    """Give when the first session began and the last one ended; those of hosts lie within it."""
+    sessions = [each for each in provenance.sessions if not each.host_id] or provenance.sessions
     started = _instant(sessions[0].begun_utc) if sessions else None
     if started is None:
         started = datetime.fromtimestamp(int((folder / PLAN_NAME).stat().st_mtime), UTC)
@@ -301,6 +366,13 @@ def _instant(text: str | None) -> datetime | None:
 
 
 def _host(provenance: Provenance) -> str:
+    """Name the host that measured: not the one where it was asked for, if the runs were placed on others."""
+    from steelyard.record.placed.hosts import host_names  # noqa: PLC0415 - start-up time
+
+    if set(provenance.hosts) - {provenance.host_id}:
+        names = sorted(host_names(provenance, provenance.hosts).values())
+        more = len(names) - _HOSTS_NAMED
+        return ", ".join(names[:_HOSTS_NAMED]) + (f" and {more} more" if more > 0 else "")
     if not provenance.host_id:
         return ""
     return site() if provenance.host_id == _own_host_id() else provenance.host_id[:_HOST_DIGITS]
@@ -340,6 +412,15 @@ def _with_verdict(entry: Entry, findings: FindingSet, page: Page | None) -> Entr
     """Add the first sentence of the report, and the verdict of the finding behind it."""
     from steelyard.study import study_of  # noqa: PLC0415 - start-up time
 
+    if page is None:
+        try:
+            for each in files_in(entry.folder):
+                _require_plain_file(each)
+        except DataError as error:
+            if error.code != "data.large":
+                raise
+            problem = entry.problem or f"its report is not read for this list: {error.message}"
+            return replace(_with_counts(entry, findings), problem=problem)
     page = page or study_of(findings.study, entry.folder).page(entry.folder)
     if not page.answer:
         return entry
@@ -347,3 +428,10 @@ def _with_verdict(entry: Entry, findings: FindingSet, page: Page | None) -> Entr
     named = (page.findings[part.finding] for part in first.parts if part.finding in page.findings)
     kind = next((each.verdict for each in named), "")
     return replace(entry, verdict=" ".join(first.text.split()), verdict_kind=kind)
+
+
+def _with_counts(entry: Entry, findings: FindingSet) -> Entry:
+    """Say how often each verdict was found, where nobody has read the sentence about them."""
+    counts = Counter(each.verdict for each in findings.own() if each.verdict != _NO_CLAIM).most_common()
+    said = ", ".join(f"{verdict}: {count}" for verdict, count in counts)
+    return replace(entry, verdict=said, verdict_kind=counts[0][0] if len(counts) == 1 else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.catalogue.folder import is_result, read_folder, stamp_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from steelyard.catalogue.catalogue import Catalogue
     from steelyard.catalogue.entry import Entry
@@ -55,18 +56,19 @@ def find_results(folder: Path, deepest: int | None = None, most: int | None = No
     most : int or None
         How many folders are looked at; all by default.
     """
-    top = len(folder.parts)
-    for seen, (above, names, _) in enumerate(os.walk(folder)):
-        if seen == most:
-            return
-        place = Path(above)
+    waiting, seen = [(folder, 0)], 0
+    while waiting and seen != most:
+        place, depth = waiting.pop()
+        seen += 1
+        # What is in a result is not looked at: that may be a million files.
         if is_result(place):
-            names.clear()
-            yield Path(os.path.realpath(above))
-        elif len(place.parts) - top == deepest:
-            names.clear()
-        else:
-            names[:] = sorted(name for name in names if not name.startswith("."))
+            yield Path(os.path.realpath(place))
+        elif depth != deepest:
+            with suppress(OSError), os.scandir(place) as found:
+                below = sorted(
+                    each.name for each in found if each.is_dir(follow_symlinks=False) and each.name[0] != "."
+                )
+                waiting += [(place / name, depth + 1) for name in reversed(below)]
 
 
 def scan(catalogue: Catalogue, folders: Sequence[Path], tell: Callable[[int, int], None]) -> Scan:
@@ -88,6 +90,7 @@ def scan(catalogue: Catalogue, folders: Sequence[Path], tell: Callable[[int, int
     """
     places = list(dict.fromkeys(place for folder in folders for place in find_results(folder)))
     stamps, done = catalogue.stamps(), Scan(found=len(places))
+    before = catalogue.folders()
     to_read = [place for place in places if stamps.get(str(place)) != stamp_of(place)]
     done.unchanged = len(places) - len(to_read)
     for begin in range(0, len(to_read), _TOGETHER):
@@ -95,16 +98,21 @@ def scan(catalogue: Catalogue, folders: Sequence[Path], tell: Callable[[int, int
         for number, place in enumerate(to_read[begin : begin + _TOGETHER]):
             tell(begin + number, len(to_read))
             readings.append(read_folder(place))
-        _put(catalogue, readings, done)
+        # What was removed meanwhile would be listed as damaged.
+        _put(catalogue, [each for each in readings if is_result(each.entry.folder)], stamps, before, done)
     tell(len(to_read), len(to_read))
     done.missing = catalogue.mark_missing()
     return done
 
 
-def _put(catalogue: Catalogue, readings: Iterable[Reading], done: Scan) -> None:
-    """Write readings, and count each as what it is."""
-    before = catalogue.folders()
-    known = set(before.values())
+def _put(
+    catalogue: Catalogue,
+    readings: Iterable[Reading],
+    known: Mapping[str, str],
+    before: Mapping[str, str],
+    done: Scan,
+) -> None:
+    """Write readings, and count each; folders known, and those of ids, are from before the scan."""
     for entry in catalogue.put(readings):
         if entry.state == "damaged":
             done.damaged.append(entry)

@@ -181,9 +181,9 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
 
     study = _named_study(words) if VERBS[name].takes_study else None
     app = study_app(name, study) if VERBS[name].takes_study else verb_app(name)
-    words = _with_values(words, takes_command=VERBS[name].takes_command)
+    words = with_values(words, takes_command=VERBS[name].takes_command)
     if name == _OF_REVISIONS:
-        words = _with_one_command(words)
+        words = with_one_command(words)
     if name in _READ_A_FILE and "-" in words:
         words = _with_standard_input(app, words)
     if _Process.began_s is not None:
@@ -205,14 +205,14 @@ def _execute_verb(name: str, words: Sequence[str]) -> int:
     return answer if isinstance(answer, int) else _SUCCESS
 
 
-def _with_values(words: Sequence[str], *, takes_command: bool) -> list[str]:
+def with_values(words: Sequence[str], *, takes_command: bool) -> list[str]:
     """Join an option and a negative amount, as in `--margin -1%`, which looks like an option.
 
     Examples
     --------
-    >>> _with_values(["--margin", "-1%", "a", "b"], takes_command=False)
+    >>> with_values(["--margin", "-1%", "a", "b"], takes_command=False)
     ['--margin=-1%', 'a', 'b']
-    >>> _with_values(["--wall-time", "-1s", "--", "a"], takes_command=True)
+    >>> with_values(["--wall-time", "-1s", "--", "a"], takes_command=True)
     ['--wall-time=-1s', '--', 'a']
     """
     end = _separator(words) if "--" in words or not takes_command else 0
@@ -225,14 +225,14 @@ def _with_values(words: Sequence[str], *, takes_command: bool) -> list[str]:
     return joined
 
 
-def _with_one_command(words: Sequence[str]) -> list[str]:
+def with_one_command(words: Sequence[str]) -> list[str]:
     """Join what stands behind the hyphens to one command, where it is the revisions that are compared.
 
     Examples
     --------
-    >>> _with_one_command(["--rev", "main", "--rev", "HEAD", "--", "./sort", "a b"])
+    >>> with_one_command(["--rev", "main", "--rev", "HEAD", "--", "./sort", "a b"])
     ['--rev', 'main', '--rev', 'HEAD', '--', "./sort 'a b'"]
-    >>> _with_one_command(["--", "./old", "./new"])
+    >>> with_one_command(["--", "./old", "./new"])
     ['--', './old', './new']
     """
     end = _separator(words)
@@ -306,6 +306,7 @@ def _fail(error: SteelyardError, words: Sequence[str]) -> int:
 
 
 def _show(error: SteelyardError, words: Sequence[str]) -> None:
+    from steelyard.report.shown_text import inert  # noqa: PLC0415 - start-up time
     from steelyard.share.package.entry_names import visible  # noqa: PLC0415 - start-up time
 
     # What a foreign file holds may stand in a message, and must not command the terminal.
@@ -316,7 +317,7 @@ def _show(error: SteelyardError, words: Sequence[str]) -> None:
     hint = error.hint or f"steelyard {'' if split is None else f'{split[0]} '}--help"
     step = _in_line(_next_step(hint, words), words)
     shown = "\n".join(visible(line.expandtabs()) for line in step.splitlines())
-    sys.stderr.write("error: " + "\n".join(lines) + f"\n\nhint: {shown}\n")
+    sys.stderr.write(inert("error: " + "\n".join(lines) + f"\n\nhint: {shown}\n"))
     sys.stderr.flush()
 
 

@@ -26,6 +26,8 @@ class FailOn(StrEnum):
     """Something is different, surely, by more than the margin: faster too."""
 
 
+SLOWER: Final = (FailOn.SLOWER,)
+CHANGED: Final = (FailOn.CHANGED,)
 FailOnOption = Annotated[
     tuple[FailOn, ...], Parameter(negative="", consume_multiple=False, show_default=False)
 ]

@@ -43,8 +43,20 @@ VERBS: Final[dict[str, Verb]] = {
         "steelyard.cli.measuring.bench:bench",
         "Compare the benchmarks of a suite between revisions, within a number of minutes.",
     ),
+    "bisect": Verb(
+        "steelyard.cli.measuring.bisect:bisect",
+        "Find the commit that made a program slower or faster, and how probable that is.",
+    ),
     "doctor": Verb(
         "steelyard.cli.measuring.doctor:doctor", "Show what this machine can do and what makes it noisy."
+    ),
+    "run-part": Verb(
+        "steelyard.cli.measuring.run_part:run_part",
+        "Run one part of a study that `steelyard run --on` placed on several hosts.",
+    ),
+    "fleet doctor": Verb(
+        "steelyard.cli.measuring.fleet_doctor:fleet_doctor",
+        "Show the hosts of a fleet side by side: which are fit, which differ, which measures otherwise.",
     ),
     "analyse": Verb("steelyard.cli.results.analyse:analyse", "Compute the findings of a result folder."),
     "report": Verb("steelyard.cli.results.report:report", "Render the findings of a result folder."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from steelyard.design.seeds import Purpose, generator
@@ -61,3 +62,29 @@ def draw_batches(cells: Sequence[int], *, blocks: int, seed: int) -> tuple[Batch
         start = block * len(cells)
         batches.extend(Batch(start + at, block, cells[int(index)]) for at, index in enumerate(order))
     return tuple(batches)
+
+
+def swapped(batches: Sequence[Batch], cells: int) -> tuple[Batch, ...]:
+    """Give every second block the reverse order of the block before it.
+
+    Where the order in a block says which place a cell gets, each two blocks are balanced, and which one comes
+    first stays a toss.
+
+    Parameters
+    ----------
+    batches : sequence of Batch
+        As `draw_batches` gives them.
+    cells : int
+        Number of cells in a block.
+
+    Examples
+    --------
+    >>> [batch.cell for batch in swapped(draw_batches([0, 1], blocks=4, seed=7), 2)]
+    [1, 0, 0, 1, 0, 1, 1, 0]
+    """
+    return tuple(
+        replace(batch, cell=batches[2 * batch.block * cells - 1 - batch.number].cell)
+        if batch.block % 2
+        else batch
+        for batch in batches
+    )

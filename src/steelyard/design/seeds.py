@@ -23,6 +23,8 @@ class Purpose(Enum):
     """Sizes of messages and the order of operations; one further key per replication."""
     ARRIVALS = 5
     """Arrivals of requests; one further key per block."""
+    LAYOUT = 6
+    """Where programs lie in memory; further keys say in which run."""
 
 
 def generator(seed: int, purpose: Purpose, *keys: int) -> np.random.Generator:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Final
 
-from steelyard.model.document import read_document
+from steelyard.model.document import read_document, read_once
+from steelyard.model.indented_json import indented, indented_list
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 FINDINGS_SCHEMA: Final = "steelyard/findings/1"
@@ -102,7 +103,7 @@ class Finding:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class FindingSet:
     """Everything an analysis says about one result folder.
 
@@ -133,17 +134,30 @@ class FindingSet:
         """Give what is said of this result, without what is said of the study's source."""
         return tuple(finding for finding in self.findings if not finding.claim.startswith(OF_SOURCE))
 
+    def written(self) -> Iterator[str]:
+        """Give the JSON document piece by piece, its last line ended."""
+        before = "{\n"
+        for name in (each.name for each in fields(self)):
+            yield f'{before} "{name}": '
+            before = ",\n"
+            if name == "findings":
+                yield from indented_list(self.findings, 1)
+            else:
+                yield indented(getattr(self, name), 1)
+        yield "\n}\n"
+
     def write(self, path: Path) -> None:
         """Write as JSON; the file is whole or absent."""
         temporary = path.with_suffix(".tmp")
-        text = json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False)
         try:
-            temporary.write_text(text + "\n", encoding="utf-8")
+            with temporary.open("w", encoding="utf-8") as file:
+                file.writelines(self.written())
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
 
 
+@read_once
 def read_findings(path: Path) -> FindingSet:
     """Read findings.
 

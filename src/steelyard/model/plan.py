@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import DataError
-from steelyard.model.cell import Cell  # noqa: TC001 - pydantic reads the annotation at run time
-from steelyard.model.document import FOLDER_HINT, read_document
+from steelyard.model.cell import Cell, Execution
+from steelyard.model.document import FOLDER_HINT, read_document, read_once
+from steelyard.model.indented_json import by_name, indented, indented_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,10 +18,15 @@ if TYPE_CHECKING:
 
 PLAN_NAME: Final = "plan.json"
 PLAN_SCHEMA: Final = "steelyard/plan/1"
+LAYOUT_OPTION: Final = "layout"
+RANDOM_LAYOUT: Final = "random"
+"""Option of a plan that draws the layout of each run in memory."""
 LATER_FIELDS: Final = ("working_directory", "kept_error_bytes")
 """Fields of an execution that came after the schema; they count for the id where they are set."""
 _LISTS: Final = ("batches", "cells")
 """Fields that are long."""
+_ENTRIES: Final = 64
+"""Entries of a long field that are one text at a time."""
 
 _TWIN_OPTION: Final = "a_a"
 """Where earlier plans name their twin cells, as in ``3,17``."""
@@ -45,7 +51,7 @@ class Batch:
     cell: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Plan:
     """What a study runs, in which order. Same content, same id.
 
@@ -97,11 +103,11 @@ class Plan:
         for name in sorted([*content, *_LISTS]):
             found.update(f'{before}"{name}":'.encode())
             if name in _LISTS:
-                found.update(b"[")
-                for number, each in enumerate(self._entries(name)):
-                    _drop_later_fields(each.get("execution") or {})
-                    found.update(("," * bool(number) + _canonical(each)).encode())
-                found.update(b"]")
+                entries, between = getattr(self, name), "["
+                for begin in range(0, len(entries), _ENTRIES):
+                    found.update((between + _canonical(entries[begin : begin + _ENTRIES])[1:-1]).encode())
+                    between = ","
+                found.update(b"]" if entries else b"[]")
             else:
                 found.update(_canonical(content[name]).encode())
             before = ","
@@ -132,14 +138,10 @@ class Plan:
         for name, value in asdict(replace(self, cells=(), batches=())).items():
             yield f'{before} "{name}": '
             before = ",\n"
-            if name not in _LISTS:
-                yield _indented(value, 1)
-                continue
-            is_empty = True
-            for each in self._entries(name):
-                yield ("[\n  " if is_empty else ",\n  ") + _indented(each, 2)
-                is_empty = False
-            yield "[]" if is_empty else "\n ]"
+            if name in _LISTS:
+                yield from indented_list(getattr(self, name), 1)
+            else:
+                yield indented(value, 1)
         yield "\n}\n"
 
     def _small(self) -> dict[str, Any]:
@@ -147,29 +149,24 @@ class Plan:
         content = asdict(replace(self, cells=(), batches=()))
         return {name: value for name, value in content.items() if name not in _LISTS}
 
-    def _entries(self, name: str) -> Iterator[dict[str, Any]]:
-        """Give the entries of a long list; batches without `asdict`, which takes 2 us for each number."""
-        if name == "cells":
-            return (asdict(cell) for cell in self.cells)
-        return ({"number": batch.number, "block": batch.block, "cell": batch.cell} for batch in self.batches)
-
 
 def _canonical(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_without_later_fields
+    )
 
 
-def _indented(value: object, depth: int) -> str:
-    """Write a value as it stands at a depth of an indented document; texts hold no line break."""
-    return json.dumps(value, indent=1, ensure_ascii=False).replace("\n", "\n" + " " * depth)
+def _without_later_fields(value: object) -> dict[str, object]:
+    """Give the fields of a part but those that plans of earlier versions lack: their ids stay as they are."""
+    content = by_name(value)
+    if isinstance(value, Execution):
+        content = {
+            name: each for name, each in content.items() if each is not None or name not in LATER_FIELDS
+        }
+    return content
 
 
-def _drop_later_fields(execution: dict[str, object]) -> None:
-    """Leave out what plans of earlier versions do not have: their ids stay as they are."""
-    for name in LATER_FIELDS:
-        if execution.get(name) is None:
-            execution.pop(name, None)
-
-
+@read_once
 def read_plan(path: Path) -> Plan:
     """Read a plan and check that it is whole.
 

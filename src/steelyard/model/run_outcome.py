@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "steelyard/run-outcome/1"
 
+PADDING: Final = "environment_padding_bytes"
+RANDOMISED: Final = "randomised_addresses"
+"""Quantities that say where a run lay in memory, where that was drawn."""
+
 
 class RunStatus(StrEnum):
     """How a run ended."""

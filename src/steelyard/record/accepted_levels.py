@@ -7,16 +7,14 @@ Version history of ``steelyard/accepted-levels``:
 
 from __future__ import annotations
 
-import json
-import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field
 
-from steelyard.errors import DataError, unwritable
-from steelyard.model.document import read_document
+from steelyard.errors import DataError
+from steelyard.model.document import read_document, write_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,12 +99,4 @@ def add_accepted(path: Path, level: AcceptedLevel) -> None:
         If the file that is there cannot be used, or it cannot be written.
     """
     document = _Document(SCHEMA, [*read_accepted(path), level])
-    text = json.dumps(asdict(document), indent=1, ensure_ascii=False) + "\n"
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise unwritable(path, error, f"check the rights of `{path.parent}`, or use `--accepted`") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_document(path, document, hint=f"check the rights of `{path.parent}`, or use `--accepted`", indent=1)

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from steelyard.errors import DataError
 from steelyard.record.importers.foreign import MEASURE
-from steelyard.record.schema import MEASUREMENTS_SCHEMA
-from steelyard.record.table_file import named_damage
-from steelyard.record.tables import MEASUREMENTS_FOLDER, MEASUREMENTS_NAME
+from steelyard.record.schema import MEASUREMENTS_SCHEMA, measurements_schema
+from steelyard.record.table_file import ROWS_PER_GROUP, named_damage, require_columns
+from steelyard.record.tables import measurement_files, require_one_generation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,8 +83,7 @@ class CellRows:
         self._units: dict[str, str] = {}
         parts: list[_Part] = []
         known = sorted(runs)
-        found = sorted((result / MEASUREMENTS_FOLDER).glob("*.parquet"))
-        for path in found or [result / MEASUREMENTS_NAME]:
+        for path in measurement_files(result):
             with named_damage(path, MEASUREMENTS_SCHEMA):
                 file = _opened(path)
                 self._files[path] = file
@@ -148,6 +147,77 @@ class CellRows:
                 self._by_metric.setdefault(name, []).append(of_metric)
 
 
+class RunRows:
+    """All rows of some runs, warm-ups included, with some rows of their neighbours.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder.
+    runs : sequence of str
+        Their `run_id`.
+
+    Raises
+    ------
+    DataError
+        If the measurements are damaged, or were not written together with the runs.
+    """
+
+    def __init__(self, result: Path, runs: Sequence[str]) -> None:
+        paths, known = measurement_files(result), sorted(runs)
+        self._groups: list[tuple[Path, pq.ParquetFile, int, int]] = []
+        self.rows = 0
+        metadata = []
+        begin = 0
+        for path in paths:
+            with named_damage(path, MEASUREMENTS_SCHEMA):
+                file = _opened(path)
+                metadata.append(file.schema_arrow.metadata or {})
+                for group in range(file.num_row_groups):
+                    size = file.metadata.row_group(group).num_rows
+                    if _may_hold(known, _bounds(file, group, "run_id")):
+                        self._groups.append((path, file, group, begin))
+                        self.rows += size
+                    begin += size
+        require_one_generation(result, paths, metadata)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Give the rows a part at a time, in their order, with the number of the first of each part.
+
+        Texts that the footer says are the same in a whole row group are not read; they come as a dictionary.
+
+        Raises
+        ------
+        DataError
+            If a file is damaged or lacks a column.
+        """
+        expected = measurements_schema({})
+        wanted = pa.schema([expected.field(name) for name in columns])
+        for path, file, group, begin in self._groups:
+            with named_damage(path, MEASUREMENTS_SCHEMA):
+                require_columns(path, file.schema_arrow.empty_table(), wanted)
+                texts = [field.name for field in wanted if pa.types.is_string(field.type)]
+                same = {name: text for name in texts if (text := _only(file, group, name)) is not None}
+                read = [name for name in columns if name not in same]
+                for batch in file.iter_batches(
+                    ROWS_PER_GROUP, row_groups=[group], columns=read, use_threads=False
+                ):
+                    batch.validate(full=True)
+                    found = {name: _repeated(text, len(batch)) for name, text in same.items()}
+                    found |= {name: batch[name] for name in read}
+                    yield begin, pa.record_batch([found[name] for name in columns], list(columns))
+                    begin += len(batch)  # noqa: PLW2901 - of the next part
+
+
+def _repeated(text: str, count: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(np.zeros(count, dtype=np.int32), [text])
+
+
+def _may_hold(runs: Sequence[str], bounds: tuple[str, str] | None) -> bool:
+    """Whether a row group with these least and greatest ids may hold rows of the runs (sorted)."""
+    return bounds is None or bisect_right(runs, bounds[1]) > bisect_left(runs, bounds[0])
+
+
 def _own(file: pq.ParquetFile, part: _Part, runs: Sequence[str]) -> _Part | None:
     """Give the measured rows of the runs (sorted) in a row group, or ``None``."""
     wanted = {"run_id": runs, "phase": [MEASURE]}
@@ -157,11 +227,9 @@ def _own(file: pq.ParquetFile, part: _Part, runs: Sequence[str]) -> _Part | None
         if bounds is None:
             asked.append(name)
             continue
-        low, high = bounds
-        inside = bisect_right(texts, high) - bisect_left(texts, low)
-        if not inside:
+        if not _may_hold(texts, bounds):
             return None
-        if low != high:
+        if bounds[0] != bounds[1]:
             asked.append(name)
     if not asked:
         return part

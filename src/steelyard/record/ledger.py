@@ -14,7 +14,7 @@ import threading
 import time
 import zlib
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from steelyard.errors import DataError, unwritable
 from steelyard.record.clock import now_utc
@@ -22,12 +22,13 @@ from steelyard.record.ledger_reader import REPEAT, LedgerRow, completed_attempts
 from steelyard.record.ledger_schema import check_database, migrate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from io import TextIOWrapper
     from pathlib import Path
     from types import TracebackType
 
     from steelyard.model import RunOutcome
+    from steelyard.record.placed.journal import PlacedAttempt
 
 LEDGER_NAME: Final = "ledger.sqlite"
 _LOOKS: Final = 10
@@ -180,21 +181,87 @@ class Ledger:
             If the attempt is not open, the worker's iteration is recorded already, or the
             file system is full.
         """
-        text = json.dumps(outcome.document(), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         iteration = outcome.iteration
         with self._transaction(power_loss=False):
             self._require_open(batch, attempt)
             try:
-                self._connection.execute(
-                    "INSERT INTO run VALUES (?, ?, ?, ?, ?, ?)",
-                    (batch, attempt, worker, iteration, text, zlib.crc32(text.encode())),
-                )
+                self._insert(batch, attempt, worker, outcome)
             except sqlite3.IntegrityError as error:
                 message = (
                     f"iteration {iteration} of worker {worker} in batch {batch}, attempt {attempt}, is in "
                     f"`{self.path}` already"
                 )
                 raise DataError(message, code="data.run-twice") from error
+
+    def _insert(self, batch: int, attempt: int, worker: int, outcome: RunOutcome) -> None:
+        text = json.dumps(outcome.document(), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        self._connection.execute(
+            "INSERT INTO run VALUES (?, ?, ?, ?, ?, ?)",
+            (batch, attempt, worker, outcome.iteration, text, zlib.crc32(text.encode())),
+        )
+
+    def absorb(
+        self,
+        attempts: Iterable[PlacedAttempt],
+        keep: Callable[[PlacedAttempt, int], None],
+        *,
+        journal: str,
+        host_id: str,
+    ) -> set[tuple[int, int]]:
+        """Take attempts that another host recorded, all in one commit; those that are here already once.
+
+        A batch is complete once. A second host that completed it too, since it was believed lost, does
+        not count: its runs are kept with that reason as what disturbed them.
+
+        Parameters
+        ----------
+        attempts : iterable of PlacedAttempt
+            From one journal.
+        keep : callable
+            Called with each attempt that is taken and its number here, before anything says that it is taken.
+        journal : str
+            Name of the journal.
+        host_id : str
+            Who recorded them.
+
+        Returns
+        -------
+        set of (int, int)
+            Batch and number in the journal of each attempt that completed its batch.
+        """
+        completed: set[tuple[int, int]] = set()
+        with self._transaction():
+            for each in attempts:
+                source = (journal, each.batch, each.number)
+                if self._one("SELECT 1 FROM placed WHERE journal = ? AND batch = ? AND number = ?", source):
+                    continue
+                (last,) = self._one("SELECT max(attempt) FROM attempt WHERE batch = ?", (each.batch,)) or (0,)
+                number = (last or 0) + 1
+                keep(each, number)
+                is_late = bool(
+                    self._one("SELECT 1 FROM attempt WHERE batch = ? AND state = 'complete'", (each.batch,))
+                )
+                ended = each.ended_utc or now_utc()
+                is_complete = each.ended_utc is not None and not is_late
+                state = "complete" if is_complete else "interrupted"
+                row = (each.batch, number, state, each.begun_utc, ended)
+                self._connection.execute("INSERT INTO attempt VALUES (?, ?, ?, ?, ?)", row)
+                for worker, outcome in each.runs:
+                    self._insert(each.batch, number, worker, outcome)
+                late = ("another host completed the batch before",) if is_late and each.ended_utc else ()
+                reasons = (*each.disturbances, *late)
+                if reasons:
+                    self._note(each.batch, number, reasons)
+                self._connection.execute(
+                    "INSERT INTO placed VALUES (?, ?, ?, ?, ?)",
+                    (each.batch, number, host_id, journal, each.number),
+                )
+                if is_complete:
+                    completed.add((each.batch, each.number))
+        return completed
+
+    def _one(self, query: str, values: tuple[object, ...]) -> Any:
+        return self._connection.execute(query, values).fetchone()
 
     def note_disturbance(self, batch: int, attempt: int, reasons: Sequence[str]) -> None:
         """Label an open attempt with what disturbed it; its runs stay, whatever becomes of it.
@@ -213,10 +280,13 @@ class Ledger:
         """
         with self._transaction(power_loss=False):
             self._require_open(batch, attempt)
-            self._connection.execute(
-                "INSERT OR REPLACE INTO disturbance VALUES (?, ?, ?)",
-                (batch, attempt, json.dumps(list(reasons), ensure_ascii=False)),
-            )
+            self._note(batch, attempt, reasons)
+
+    def _note(self, batch: int, attempt: int, reasons: Sequence[str]) -> None:
+        self._connection.execute(
+            "INSERT OR REPLACE INTO disturbance VALUES (?, ?, ?)",
+            (batch, attempt, json.dumps(list(reasons), ensure_ascii=False)),
+        )
 
     def complete(self, batch: int, attempt: int, expected: int | None = None) -> None:
         """Declare an attempt complete; when this returns, all of it survives a loss of power.

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 REPEAT: Final = "repeat the command"
 
 _WITH_DISTURBANCES: Final = 2
-"""Version of the ledger from which on disturbances are kept."""
+_WITH_HOSTS: Final = 3
+"""Versions of the ledger from which on disturbances and hosts are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,14 @@ class LedgerReader:
                 return {}
             rows = self._connection.execute("SELECT batch, attempt, reasons FROM disturbance").fetchall()
         return {(batch, attempt): tuple(json.loads(reasons)) for batch, attempt, reasons in rows}
+
+    def hosts(self) -> dict[tuple[int, int], str]:
+        """Give the host that made an attempt, by batch and attempt; absent where it was the ledger's own."""
+        with named_errors(self.path):
+            if version_of(self._connection, self.path) < _WITH_HOSTS:
+                return {}
+            rows = self._connection.execute("SELECT batch, attempt, host_id FROM placed").fetchall()
+        return {(batch, attempt): host_id for batch, attempt, host_id in rows}
 
     def batches(self) -> tuple[int, ...]:
         """Give the numbers of the batches with outcomes, ascending."""

@@ -4,6 +4,7 @@ Version history of ``steelyard/ledger``:
 
 1. first.
 2. table ``disturbance``: what disturbed an attempt.
+3. table ``placed``: which host made an attempt, and where that was recorded first.
 """
 
 from __future__ import annotations
@@ -48,6 +49,18 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             attempt INTEGER NOT NULL,
             reasons TEXT NOT NULL,
             PRIMARY KEY (batch, attempt),
+            FOREIGN KEY (batch, attempt) REFERENCES attempt
+        ) WITHOUT ROWID""",
+    ),
+    (
+        """CREATE TABLE placed (
+            batch INTEGER NOT NULL,
+            attempt INTEGER NOT NULL,
+            host_id TEXT NOT NULL,
+            journal TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            PRIMARY KEY (batch, attempt),
+            UNIQUE (journal, batch, number),
             FOREIGN KEY (batch, attempt) REFERENCES attempt
         ) WITHOUT ROWID""",
     ),

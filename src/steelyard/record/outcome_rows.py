@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from steelyard.model.run_outcome import PADDING, RANDOMISED
 from steelyard.record.schema import METRICS
 from steelyard.units import NS_PER_S
 
@@ -132,6 +133,9 @@ def run_row(
         quantity = outcome.quantities.get(metric)
         found[metric] = None if quantity is None else quantity.value
         found[f"{metric}_source"] = None if quantity is None else quantity.source
+    if PADDING in outcome.quantities:
+        found[PADDING] = outcome.value(PADDING)
+        found[RANDOMISED] = bool(outcome.value(RANDOMISED))
     return found
 
 

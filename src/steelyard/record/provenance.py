@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import sqlite3
 import subprocess
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue  # noqa: TC002 - pydantic reads the annotations at run time
 
-from steelyard.errors import DataError, unwritable
-from steelyard.model.document import FOLDER_HINT, read_document
+from steelyard.errors import DataError
+from steelyard.model.document import FOLDER_HINT, read_document, write_document
 from steelyard.plug_in import IMPORTER_GROUP, ISOLATION_GROUP, STUDY_GROUP, package_versions
 from steelyard.record.clock import now_utc
 
@@ -84,6 +83,8 @@ class Session:
         Machine settings: name, what was found, what was set, whether it was restored.
     gate : tuple of dict
         What the gate saw.
+    host_id : str
+        Host that ran it, where other hosts than the one that was asked take part.
     """
 
     command_line: tuple[str, ...]
@@ -92,6 +93,7 @@ class Session:
     ended_utc: str | None = None
     tunings: tuple[dict[str, JsonValue], ...] = ()
     gate: tuple[dict[str, JsonValue], ...] = ()
+    host_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,9 @@ class Provenance:
         Stable id of the host; empty for an import.
     host : dict
         Fingerprint of the host; empty for an import.
+    hosts : dict
+        By id, what each host that runs were placed on says of itself: fingerprint, versions, technologies,
+        calibration; empty where all ran on `host`.
     versions : dict
         Versions by name (Steelyard, Python, packages, launcher, technologies).
     git : GitState or None
@@ -122,6 +127,8 @@ class Provenance:
         Environment of the programs, where a user named them: whether it was the caller's, names and hash.
     builds : tuple of dict
         Revisions that were built: name, commit, tree, command, folder, seconds, hashes of programs.
+    programs : dict
+        SHA-256 of the program or script that each command of a user names by its path.
     sessions : tuple of Session
         In order.
     tables : dict
@@ -135,12 +142,14 @@ class Provenance:
     seed: int
     host_id: str = ""
     host: dict[str, JsonValue] = field(default_factory=dict)
+    hosts: dict[str, JsonValue] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     git: GitState | None = None
     technologies: dict[str, JsonValue] = field(default_factory=dict)
     calibration: dict[str, JsonValue] | None = None
     environment: dict[str, JsonValue] | None = None
     builds: tuple[dict[str, JsonValue], ...] = ()
+    programs: dict[str, str] = field(default_factory=dict)
     origin: Origin | None = None
     origins: tuple[Origin, ...] = ()
     sessions: tuple[Session, ...] = ()
@@ -215,16 +224,8 @@ def write_provenance(result: Path, provenance: Provenance) -> None:
     DataError
         If it cannot be written.
     """
-    path = result / PROVENANCE_NAME
-    temporary = path.with_suffix(".tmp")
-    text = json.dumps(asdict(provenance), indent=1, ensure_ascii=False, allow_nan=False)
-    try:
-        temporary.write_text(text + "\n", encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        if temporary.exists():
-            temporary.unlink()
-        raise unwritable(path, error, f"check the rights of `{result}`") from error
+    hint = f"check the rights of `{result}`"
+    write_document(result / PROVENANCE_NAME, provenance, hint=hint, indent=1)
     for tell in _WATCHERS:
         tell(result, provenance)
 

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from steelyard.model.run_outcome import PADDING, RANDOMISED
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -124,6 +126,15 @@ _AFTER_FACTORS: Final = (
 RUN_COLUMNS: Final = tuple(field.name for field in (*_BEFORE_FACTORS, *_AFTER_FACTORS))
 """Columns of every table of runs; the columns between ``host_id`` and ``status`` are the factors."""
 
+_LAYOUT: Final = (
+    _field(PADDING, pa.int32(), "bytes added to the environment, which move the stack"),
+    _field(RANDOMISED, pa.bool_(), "whether the kernel drew the addresses of the run"),
+)
+"""Columns behind the others where a plan draws the layout of each run."""
+
+KNOWN_COLUMNS: Final = frozenset({*RUN_COLUMNS, PADDING, RANDOMISED, "attempt_state"})
+"""Every column of a table of runs that is no factor."""
+
 _MEASUREMENT_FIELDS: Final = (
     _field("run_id", pa.string(), "run of the runs table", nullable=False),
     _field("iteration", pa.int32(), "timed section inside the run, from 1", nullable=False),
@@ -140,16 +151,21 @@ def table_metadata(schema: str, plan_id: str, generation: str) -> dict[bytes, by
     return {SCHEMA_KEY: schema.encode(), PLAN_KEY: plan_id.encode(), GENERATION_KEY: generation.encode()}
 
 
-def runs_schema(factors: Iterable[str], metadata: Mapping[bytes, bytes]) -> pa.Schema:
+def runs_schema(
+    factors: Iterable[str], metadata: Mapping[bytes, bytes], *, draws_layouts: bool = False
+) -> pa.Schema:
     """Give the schema of ``runs.parquet``: one text column per factor between the fixed ones."""
     levels = [_field(name, pa.string(), f"level of factor {name}", nullable=False) for name in factors]
-    return pa.schema([*_BEFORE_FACTORS, *levels, *_AFTER_FACTORS], metadata=dict(metadata))
+    layout = _LAYOUT if draws_layouts else ()
+    return pa.schema([*_BEFORE_FACTORS, *levels, *_AFTER_FACTORS, *layout], metadata=dict(metadata))
 
 
-def attempts_schema(factors: Iterable[str], metadata: Mapping[bytes, bytes]) -> pa.Schema:
+def attempts_schema(
+    factors: Iterable[str], metadata: Mapping[bytes, bytes], *, draws_layouts: bool = False
+) -> pa.Schema:
     """Give the schema of ``attempts.parquet``."""
     state = _field("attempt_state", pa.string(), "disturbed, interrupted or open", nullable=False)
-    return runs_schema(factors, metadata).append(state)
+    return runs_schema(factors, metadata, draws_layouts=draws_layouts).append(state)
 
 
 def measurements_schema(metadata: Mapping[bytes, bytes]) -> pa.Schema:
@@ -159,5 +175,4 @@ def measurements_schema(metadata: Mapping[bytes, bytes]) -> pa.Schema:
 
 def factor_columns(schema: pa.Schema) -> tuple[str, ...]:
     """Give the factors of a runs table in their order."""
-    known = {*RUN_COLUMNS, "attempt_state"}
-    return tuple(name for name in schema.names if name not in known)
+    return tuple(name for name in schema.names if name not in KNOWN_COLUMNS)

@@ -6,19 +6,23 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from steelyard.record.interim_log import LOOKS_NAME
+from steelyard.record.interim_log import CANDIDATES_NAME, LOOKS_NAME
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance, write_provenance
 from steelyard.record.trace_folder import trace_files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from steelyard.model import Plan
+    from steelyard.record.provenance import Provenance
+
 
 def hash_tables(result: Path) -> dict[str, str]:
-    """Give the SHA-256 of the plan, the looks, each recorded table and trace, by path in the folder."""
+    """Give the SHA-256 of plan, looks, candidates, each recorded table and trace, by path in the folder."""
     candidates = [
         result / "plan.json",
         result / LOOKS_NAME,
+        result / CANDIDATES_NAME,
         *sorted(result.glob("*.parquet")),
         *sorted(result.glob("measurements/*.parquet")),
         *trace_files(result),
@@ -40,6 +44,11 @@ def seal_tables(result: Path) -> None:
     """Store the hashes of the tables as they are now in ``provenance.json``, if there is one."""
     if (result / PROVENANCE_NAME).exists():
         write_provenance(result, replace(read_provenance(result), tables=hash_tables(result)))
+
+
+def is_cut_import(plan: Plan, provenance: Provenance) -> bool:
+    """Whether an import ended before its end, which is the seal."""
+    return "origin_sha256" in plan.options and not provenance.tables
 
 
 def altered_tables(result: Path) -> list[str]:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from steelyard.errors import DataError
-from steelyard.model.plan import Batch, Plan, read_plan
-from steelyard.record.interim_log import LOOKS_NAME
+from steelyard.model.plan import LAYOUT_OPTION, RANDOM_LAYOUT, Batch, Plan, read_plan
+from steelyard.record.interim_log import CANDIDATES_NAME, LOOKS_NAME
 from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.ledger_reader import LedgerReader
 from steelyard.record.outcome_rows import measurement_rows, run_row
@@ -71,6 +71,7 @@ class ResultTables:
 
     def __init__(self, result: Path, plan: Plan, generation: str, source: str = "") -> None:
         factors = tuple(plan.factors)
+        draws_layouts = plan.options.get(LAYOUT_OPTION) == RANDOM_LAYOUT
 
         def metadata(schema: str) -> dict[bytes, bytes]:
             origin = {SOURCE_KEY: source.encode()} if source else {}
@@ -81,10 +82,16 @@ class ResultTables:
                 TableWriter(result / MEASUREMENTS_NAME, measurements_schema(metadata(MEASUREMENTS_SCHEMA)))
             )
             self._attempts = stack.enter_context(
-                TableWriter(result / ATTEMPTS_NAME, attempts_schema(factors, metadata(ATTEMPTS_SCHEMA)))
+                TableWriter(
+                    result / ATTEMPTS_NAME,
+                    attempts_schema(factors, metadata(ATTEMPTS_SCHEMA), draws_layouts=draws_layouts),
+                )
             )
             self._runs = stack.enter_context(
-                TableWriter(result / RUNS_NAME, runs_schema(factors, metadata(RUNS_SCHEMA)))
+                TableWriter(
+                    result / RUNS_NAME,
+                    runs_schema(factors, metadata(RUNS_SCHEMA), draws_layouts=draws_layouts),
+                )
             )
             self._stack = stack.pop_all()
 
@@ -137,13 +144,15 @@ def write_tables(result: Path) -> None:
     host_id = host_id_of(result)
     with LedgerReader(result / "ledger.sqlite") as ledger:
         batches = _batches(plan, ledger)
-        completed, disturbed = ledger.completed_attempts(), ledger.disturbances()
+        completed, disturbed, hosts = ledger.completed_attempts(), ledger.disturbances(), ledger.hosts()
         generation = _digest(plan.id, completed)
         with ResultTables(result, plan, generation, ledger.path.name) as tables:
             for batch in batches:
                 for row in ledger.outcomes(batch.number):
-                    is_disturbed = (row.batch, row.attempt) in disturbed
-                    run = run_row(row, plan, batch, host_id, (DISTURBED_FLAG,) * is_disturbed)
+                    attempt = (row.batch, row.attempt)
+                    is_disturbed = attempt in disturbed
+                    flags = (DISTURBED_FLAG,) * is_disturbed
+                    run = run_row(row, plan, batch, hosts.get(attempt, host_id), flags)
                     if completed.get(batch.number) == row.attempt:
                         tables.add(run, measurement_rows(row, str(run["run_id"])))
                     else:
@@ -181,6 +190,26 @@ def read_runs(result: Path) -> pa.Table:
     return _read_runs_like(result / RUNS_NAME, RUNS_SCHEMA, runs_schema((), {}))
 
 
+def read_run_columns(result: Path, columns: Sequence[str]) -> pa.Table:
+    """Read some columns of ``runs.parquet``: of 10^7 runs all are gigabytes.
+
+    Parameters
+    ----------
+    result : Path
+        Result folder.
+    columns : sequence of str
+        Names of the columns.
+
+    Raises
+    ------
+    DataError
+        As `read_runs`.
+    """
+    expected = runs_schema((), {})
+    wanted = pa.schema([expected.field(name) for name in columns])
+    return pa.Table.from_batches(read_batches(result / RUNS_NAME, RUNS_SCHEMA, wanted), wanted)
+
+
 def read_attempts(result: Path) -> pa.Table:
     """Read ``attempts.parquet``: runs of attempts that were not completed.
 
@@ -207,23 +236,24 @@ def read_measurements(result: Path) -> pa.Table:
         If it is absent, damaged, of another schema, or was not written together with
         ``runs.parquet``.
     """
-    paths = _measurement_files(result)
+    paths = measurement_files(result)
     expected = measurements_schema({})
     tables = []
     for path in paths:
         table = read_table(path, MEASUREMENTS_SCHEMA)
         require_columns(path, table, expected)
         tables.append(table)
-    _require_one_generation(result, paths, [table.schema.metadata for table in tables])
+    require_one_generation(result, paths, [table.schema.metadata for table in tables])
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
 def count_lacking_batches(result: Path, plan: Plan) -> int:
     """Count the batches that the plan has and the tables do not.
 
-    None lack of a comparison, which ends when it is settled, and of an import, which has no ledger.
+    None lack of a comparison or bisection, which ends when settled, and of an import, which has no ledger.
     """
-    if (result / LOOKS_NAME).exists() or not (result / LEDGER_NAME).exists():
+    ends_when_settled = any((result / name).exists() for name in (LOOKS_NAME, CANDIDATES_NAME))
+    if ends_when_settled or not (result / LEDGER_NAME).exists():
         return 0
     recorded = set(pq.read_table(result / RUNS_NAME, columns=["batch"])["batch"].to_pylist())
     return sum(
@@ -239,7 +269,7 @@ def count_measurements(result: Path) -> int:
     DataError
         If a file is absent or damaged.
     """
-    return sum(count_rows(path, MEASUREMENTS_SCHEMA) for path in _measurement_files(result))
+    return sum(count_rows(path, MEASUREMENTS_SCHEMA) for path in measurement_files(result))
 
 
 def measurement_batches(result: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -257,23 +287,24 @@ def measurement_batches(result: Path, columns: Sequence[str]) -> Iterator[pa.Rec
     DataError
         As `read_measurements`.
     """
-    paths = _measurement_files(result)
+    paths = measurement_files(result)
     metadata = [read_metadata(path, MEASUREMENTS_SCHEMA) for path in paths]
-    _require_one_generation(result, paths, metadata)
+    require_one_generation(result, paths, metadata)
     expected = measurements_schema({})
     wanted = pa.schema([expected.field(name) for name in columns])
     for path in paths:
         yield from read_batches(path, MEASUREMENTS_SCHEMA, wanted)
 
 
-def _measurement_files(result: Path) -> list[Path]:
-    """Give the files; where there is none the one that is absent, which reading names."""
+def measurement_files(result: Path) -> list[Path]:
+    """Give the files of measurements; where there is none the one that is absent, which reading names."""
     return sorted((result / MEASUREMENTS_FOLDER).glob("*.parquet")) or [result / MEASUREMENTS_NAME]
 
 
-def _require_one_generation(
+def require_one_generation(
     result: Path, paths: Sequence[Path], found: Sequence[Mapping[bytes, bytes]]
 ) -> None:
+    """Check that the metadata of measurements say that they belong to the runs."""
     wanted = read_metadata(result / RUNS_NAME, RUNS_SCHEMA).get(GENERATION_KEY)
     for path, metadata in zip(paths, found, strict=True):
         if metadata.get(GENERATION_KEY) != wanted:

@@ -28,6 +28,8 @@ class Dataset:
     ----------
     columns : dict
         Values by field; all of the same length.
+    drawn : int or None
+        Rows that the chart draws, the first; ``None`` for all. The others are in the table of the figure.
 
     Raises
     ------
@@ -36,6 +38,7 @@ class Dataset:
     """
 
     columns: dict[str, tuple[str | int | float | bool | None, ...]]
+    drawn: int | None = None
 
     def __post_init__(self) -> None:
         """Check the lengths."""
@@ -48,20 +51,20 @@ class Dataset:
         """Give the number of rows."""
         return len(next(iter(self.columns.values()), ()))
 
-    def rows(self) -> list[Json]:
-        """Give one mapping per row, as Vega-Lite reads it."""
-        names = list(self.columns)
-        return [dict(zip(names, values, strict=True)) for values in zip(*self.columns.values(), strict=True)]
+    def rows(self, most: int | None = None) -> list[Json]:
+        """Give one mapping per row, as Vega-Lite reads it; at most the first `most`."""
+        names, columns = list(self.columns), (values[:most] for values in self.columns.values())
+        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
     def packed(self) -> dict[str, Json]:
-        """Give the columns with texts replaced by positions in a list of words.
+        """Give the columns of what is drawn, with texts replaced by positions in a list of words.
 
         A page with 40 000 points stays small this way; the page's script unpacks it.
         """
-        return {name: _pack(values) for name, values in self.columns.items()}
+        return {name: _pack(values[: self.drawn]) for name, values in self.columns.items()}
 
 
-def dataset(rows: Sequence[dict[str, str | int | float | bool | None]]) -> Dataset:
+def dataset(rows: Sequence[dict[str, str | int | float | bool | None]], drawn: int | None = None) -> Dataset:
     """Make a dataset of rows that all have the same fields.
 
     Examples
@@ -70,7 +73,7 @@ def dataset(rows: Sequence[dict[str, str | int | float | bool | None]]) -> Datas
     {'x': (1, 2), 'y': (0.123457, None)}
     """
     names = list(rows[0]) if rows else []
-    return Dataset({name: tuple(_rounded(row[name]) for row in rows) for name in names})
+    return Dataset({name: tuple(_rounded(row[name]) for row in rows) for name in names}, drawn)
 
 
 def _rounded(value: Scalar) -> Scalar:

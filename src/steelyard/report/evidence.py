@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.report.page import Prose, Table
+from steelyard.report.page import MOST_ROWS, Prose, Table
 from steelyard.report.slots import interval, with_unit, write
 
 if TYPE_CHECKING:
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def named_findings(page: Page) -> tuple[str, ...]:
-    """Give the ids of all findings that a part of the page names, in order, each once."""
+    """Give the ids of all findings that a part of the page names, in order, each once.
+
+    The rows of a table that only its file has name nothing.
+    """
     return tuple(dict.fromkeys(_ids(page)))
 
 
@@ -35,7 +38,7 @@ def _ids_of(block: Block) -> Iterator[str]:
         for statement in block.statements:
             yield from statement.findings
     elif isinstance(block, Table):
-        for row in block.rows:
+        for row in block.rows if block.file is None else block.rows[:MOST_ROWS]:
             yield from (value.finding for value in row if value.finding is not None)
 
 

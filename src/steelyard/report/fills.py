@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from steelyard.report.page import Value
-from steelyard.report.slots import INTERVAL_STYLES, NOT_AVAILABLE, level_text, write
+from steelyard.report.slots import INTERVAL_STYLES, NOT_AVAILABLE, level_text, limits_text, write
 from steelyard.report.table_spec import DOUBT, text
 
 if TYPE_CHECKING:
@@ -77,8 +77,11 @@ def estimate(role: str, style: str | Callable[[float], str] = "") -> Fill:
     return fill
 
 
-def limits(role: str, style: str = "interval") -> Fill:
-    """Fill with the limits of an estimate, without their level, which stands in the heading."""
+def limits(role: str, style: str | Callable[[float], str] = "interval") -> Fill:
+    """Fill with the limits of an estimate, without their level, which stands in the heading.
+
+    A style is one of `report.slots`, or a way of its own to write a number.
+    """
 
     def fill(finding: Finding) -> Value:
         if role not in finding.estimates:
@@ -86,7 +89,8 @@ def limits(role: str, style: str = "interval") -> Fill:
         found = finding.estimates[role]
         if found.low is None or found.high is None:
             return Value("none", finding=finding.id)
-        said = INTERVAL_STYLES[style](found).removeprefix(f"{level_text(found)} ").partition(",")[0]
+        whole = INTERVAL_STYLES[style](found) if isinstance(style, str) else limits_text(found, style)
+        said = whole.removeprefix(f"{level_text(found)} ").partition(",")[0]
         return Value(said if found.guaranteed else f"{said} {DOUBT}", finding=finding.id)
 
     return fill

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
@@ -18,6 +19,7 @@ from steelyard.report import page as document
 from steelyard.report.charts.theme import page_config
 from steelyard.report.drawing.engine import INSTALL, NO_ENGINE, engine_script, has_engine
 from steelyard.report.evidence import named_findings, packed_evidence
+from steelyard.report.page import MOST_ROWS
 from steelyard.report.shown_text import all_shown
 
 if TYPE_CHECKING:
@@ -102,6 +104,7 @@ def engine_of(written: str) -> str | None:
 
 
 def _render(page: Page, engine: str | None) -> str:
+    page = _shortened(page)
     script = inline(_asset("page.js"))
     figures = () if engine is None else page.figures()
     template = _environment().get_template("page.html.j2")
@@ -120,6 +123,23 @@ def _render(page: Page, engine: str | None) -> str:
         rows_unfolded=ROWS_UNFOLDED,
         cards_unfolded=CARDS_UNFOLDED,
     )
+
+
+def _shortened(page: Page) -> Page:
+    """Give a page whose long tables say where the rows are that it leaves out."""
+    sections = tuple(
+        replace(section, blocks=tuple(_first_rows(block) for block in section.blocks))
+        for section in page.sections
+    )
+    return replace(page, sections=sections)
+
+
+def _first_rows(block: Block) -> Block:
+    if not isinstance(block, document.Table) or block.file is None or len(block.rows) <= MOST_ROWS:
+        return block
+    shown = f"the first {MOST_ROWS} of {len(block.rows)} rows are shown, and the filter searches only these"
+    rest = f"{shown}; all are in {block.file}, and the pages of steelyard serve search all"
+    return replace(block, rows=block.rows[:MOST_ROWS], summary="; ".join(filter(None, (block.summary, rest))))
 
 
 def _no_figures(page: Page) -> document.Notice | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, overload
 
 from steelyard.report.sentence import Part, Statement
 from steelyard.report.shown_text import all_shown, as_title, shown, with_short_names
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
     from steelyard.model.finding import Finding
     from steelyard.report.dataset import Dataset, Json
+
+
+MOST_ROWS: Final = 500
+"""Rows of a table that a page has where a file has all: of 100 000 cells no browser shows the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,37 @@ class Value:
     finding: str | None = None
 
 
+class MadeRows(Sequence[tuple[Value, ...]]):
+    """Rows of a long table, each made, as it is shown, whenever it is asked for: few of them are.
+
+    Parameters
+    ----------
+    count : int
+        Number of rows.
+    make : callable
+        Gives the row at a place.
+    """
+
+    def __init__(self, count: int, make: Callable[[int], tuple[Value, ...]]) -> None:
+        self._count = count
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[Value, ...]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[tuple[Value, ...], ...]: ...
+
+    def __getitem__(self, place: int | slice) -> tuple[Value, ...] | tuple[tuple[Value, ...], ...]:
+        places = range(self._count)[place]
+        if isinstance(places, range):
+            return tuple(self[each] for each in places)
+        return all_shown(self._make(places))
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table with a caption.
@@ -83,7 +119,7 @@ class Table:
         Numbered caption.
     columns : tuple of Column
         In order.
-    rows : tuple of tuple of Value
+    rows : sequence of tuple of Value
         Each as long as `columns`.
     note : str
         How to read it.
@@ -98,7 +134,7 @@ class Table:
     id: str
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Value, ...], ...]
+    rows: Sequence[tuple[Value, ...]]
     note: str = ""
     file: str | None = None
     is_key: bool = False

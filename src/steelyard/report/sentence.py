@@ -73,7 +73,8 @@ class Phrasing:
     templates : mapping
         Claim to verdict to template; the verdict `ANY_VERDICT` stands for all others.
         A slot is ``{subject.KEY}``, ``{facts.KEY}``, ``{estimates.ROLE}`` or ``{verdict}``, with an
-        optional style after a colon. A clause in square brackets is left out when one of its slots is empty.
+        optional style after a colon. A clause in square brackets is left out when one of its slots is empty,
+        or is an estimate that the finding does not have.
     """
 
     templates: Mapping[str, Mapping[str, str]]
@@ -114,11 +115,17 @@ def fill(template: str, finding: Finding) -> tuple[Part, ...]:
     position = 0
     for clause in _CLAUSE.finditer(template):
         parts.extend(_filled(template[position : clause.start()], finding))
-        if all(is_present(value_of(finding, slot)) for slot in slots_in(clause.group(1))):
+        if all(_is_there(finding, slot) for slot in slots_in(clause.group(1))):
             parts.extend(_filled(clause.group(1), finding))
         position = clause.end()
     parts.extend(_filled(template[position:], finding))
     return tuple(parts)
+
+
+def _is_there(finding: Finding, slot: str) -> bool:
+    head, _, role = slot.partition(".")
+    is_absent = head == "estimates" and role.partition(".")[0] not in finding.estimates
+    return not is_absent and is_present(value_of(finding, slot))
 
 
 def slots_in(template: str) -> tuple[str, ...]:

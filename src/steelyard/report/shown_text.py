@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 """Unicode's classes of controls, formats, private signs, halves of pairs, ends of lines and paragraphs."""
 
+_NO_TEXTS: Final = frozenset({int, float, bool, type(None)})
 _KEPT: Final = "\n\t"
 """Layout of texts of more than one line, such as queries; no format shows more of them than a space."""
 
@@ -50,6 +51,20 @@ def shown(text: str) -> str:
     return "".join(f"<U+{ord(sign):04X}>" if _is_hidden(text, at) else sign for at, sign in enumerate(text))
 
 
+def inert(text: str) -> str:
+    r"""Give a text of which GitHub takes no line for a command: it trims lines, and reads ``##[`` anywhere.
+
+    Examples
+    --------
+    >>> inert("name" + chr(10) + "  ::error::x"), inert("##[warning]x")
+    ('name\n|   ::error::x', '## [warning]x')
+    """
+    lines = (
+        f"| {line}" if line.lstrip().startswith("::") else line for line in re.split(r"\r\n|[\r\n]", text)
+    )
+    return "\n".join(lines).replace("##[", "## [")
+
+
 def _is_hidden(text: str, at: int) -> bool:
     sign = text[at]
     if sign in _KEPT or unicodedata.category(sign) not in _HIDDEN:
@@ -78,6 +93,10 @@ def _all_shown(value: Any, fitted: Mapping[type, Mapping[str, Callable[[str], st
     if isinstance(value, str):
         return shown(value)
     if isinstance(value, (list, tuple)):
+        # Columns of a chart are long, and hardly ever have something to change.
+        kinds = set(map(type, value))
+        if kinds <= _NO_TEXTS or (kinds == {str} and all(map(str.isprintable, value))):
+            return value
         items = [_all_shown(each, fitted) for each in value]
         is_same = all(new is old for new, old in zip(items, value, strict=True))
         return value if is_same else type(value)(items)

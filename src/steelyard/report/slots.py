@@ -144,10 +144,11 @@ def interval(estimate: Estimate) -> str:
     >>> interval(Estimate(1.02, "ratio", "welch", 1.01, 1.03, 0.95))
     '95 % interval 1.0100 to 1.0300'
     """
-    return _limits(estimate, lambda value: with_unit(value, estimate.unit))
+    return limits_text(estimate, lambda value: with_unit(value, estimate.unit))
 
 
-def _limits(estimate: Estimate, written: Callable[[float], str]) -> str:
+def limits_text(estimate: Estimate, written: Callable[[float], str]) -> str:
+    """Write the limits of an estimate, with level, in a way of writing numbers."""
     if estimate.low is None or estimate.high is None:
         return "no interval"
     low, high = written(estimate.low), written(estimate.high)
@@ -186,7 +187,7 @@ def rounded_interval(estimate: Estimate) -> str:
     >>> rounded_interval(Estimate(33.0129, "ratio", "", 12.3, 58.1, 0.95))
     '95 % interval 12 to 58'
     """
-    return _limits(estimate, lambda value: _to_interval(value, estimate))
+    return limits_text(estimate, lambda value: _to_interval(value, estimate))
 
 
 def _to_interval(value: float, estimate: Estimate) -> str:
@@ -222,7 +223,7 @@ def rounded_change_interval(estimate: Estimate) -> str:
     >>> rounded_change_interval(Estimate(1.3542, "ratio", "", 0.9187, 2.03, 0.95))
     '95 % interval -8 % to +103 %'
     """
-    return _limits(estimate, lambda value: _change_to_interval(value, estimate))
+    return limits_text(estimate, lambda value: _change_to_interval(value, estimate))
 
 
 def _change_to_interval(value: float, estimate: Estimate) -> str:
@@ -305,7 +306,7 @@ def change_interval(estimate: Estimate) -> str:
     >>> change_interval(Estimate(1.02, "ratio", "welch", 0.99, 1.03, 0.95, guaranteed=False))
     '95 % interval -1 % to +3 %, not guaranteed'
     """
-    return _limits(estimate, signed_change)
+    return limits_text(estimate, signed_change)
 
 
 def ratio_interval(estimate: Estimate) -> str:
@@ -317,7 +318,7 @@ def ratio_interval(estimate: Estimate) -> str:
     >>> ratio_interval(Estimate(0.2, "ratio", "", 0.1, 0.5, 0.95))
     '95 % interval 10 % to 50 %'
     """
-    return _limits(estimate, lambda value: percent(100 * value))
+    return limits_text(estimate, lambda value: percent(100 * value))
 
 
 def _rate(value: float) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from steelyard.report.page import Column, Table
+from steelyard.report.page import MOST_ROWS, Column, MadeRows, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -84,8 +84,12 @@ class TableSpec(Generic[Row]):
         if not rows:
             return None
         columns = [each for each in self.columns if each.is_shown is None or each.is_shown(rows)]
-        values = tuple(tuple(each.fill(row) for each in columns) for row in rows)
-        is_doubtful = any(_is_marked(value) for row in values for value in row)
+        values: Sequence[tuple[Value, ...]] = MadeRows(
+            len(rows), lambda place: tuple(each.fill(rows[place]) for each in columns)
+        )
+        if len(rows) <= MOST_ROWS:
+            values = tuple(values)
+        is_doubtful = bool(self.doubt_note) and any(_is_marked(value) for row in values for value in row)
         return Table(
             id=self.id,
             title=self.title,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from steelyard.report.shown_text import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from steelyard.report.page import Column, Table, Value
 
 _LATEX_SIGNS: Final = {
@@ -63,9 +65,9 @@ def to_latex(table: Table) -> str:
         A ``table`` environment.
     """
     places = "".join("r" if column.is_number else "l" for column in table.columns)
-    heads = " & ".join(latex_text(_heading(column)) for column in table.columns)
-    rows = [" & ".join(latex_text(value.text) for value in row) + r" \\" for row in table.rows]
-    body = "\n".join([rf"{heads} \\", r"\midrule", *rows])
+    heads = latex_row(latex_text(_heading(column)) for column in table.columns)
+    rows = [latex_row(latex_text(value.text) for value in row) for row in table.rows]
+    body = "\n".join([heads, r"\midrule", *rows])
     return (
         "\\begin{table}\n"
         f"\\caption{{{latex_text(table.title)}}}\n\\label{{{table.id.replace('_', '-')}}}\n"
@@ -92,7 +94,19 @@ def latex_text(text: str) -> str:
     >>> latex_text("50 % of exp_float")
     '50 \\% of exp\\_float'
     """
-    return "".join(_LATEX_SIGNS.get(sign, sign) for sign in shown(text))
+    return "".join(_LATEX_SIGNS.get(sign, sign) for sign in shown(text).replace("\n", " "))
+
+
+def latex_row(cells: Iterable[str]) -> str:
+    r"""Give a row of a table: its end may be followed by ``*`` or ``[``, which would belong to ``\\``.
+
+    Examples
+    --------
+    >>> latex_row(["[a]", "1"])
+    '{}[a] & 1 \\\\'
+    """
+    row = " & ".join(cells)
+    return ("{}" if row.startswith(("*", "[")) else "") + row + r" \\"
 
 
 def _heading(column: Column) -> str:

@@ -23,6 +23,7 @@ from steelyard.errors import DataError, RunError, unwritable
 from steelyard.record.clock import now_utc
 from steelyard.record.seal import hash_file
 from steelyard.revisions.repository import Commit, outside_hooks, run_git
+from steelyard.run.environment import callers_environment
 from steelyard.run.redact import last_lines, without_secrets
 from steelyard.run.state import cache_folder
 
@@ -41,7 +42,7 @@ _OF_SESSION: Final = re.compile(
     r"_|(OLD)?PWD|SHLVL|TERM.*|COLUMNS|LINES|COLORTERM|LS_COLORS|DISPLAY|WAYLAND_DISPLAY|WINDOWID|STY|TMUX.*"
     r"|DBUS_.*|XDG_(SESSION|RUNTIME|SEAT|VTNR).*|SSH_.*|HIST.*|PS[0-9]|PROMPT.*|PAGER|EDITOR|VISUAL|MAIL"
     r"|GPG_TTY|INVOCATION_ID|JOURNAL_STREAM|MAKELEVEL|MAKE_TERM.*|VSCODE_.*|PYTEST_.*|STEELYARD_.*"
-    r"|GITHUB_.*|RUNNER_.*|ACTIONS_.*|CI_.*|GITLAB_.*"
+    r"|GITHUB_.*|RUNNER_.*|ACTIONS_.*|CI_.*|GITLAB_.*|_RJEM_MALLOC_CONF"
 )
 """Variables of a session, which say nothing to a build; a change of any other builds again."""
 _TOOLS: Final = (
@@ -51,6 +52,7 @@ _TOOLS: Final = (
 )
 """Programs that builds use; one that was replaced builds again."""
 _SHOWN_FILES: Final = 3
+_VERBS: Final = frozenset({"init", "config", "checkout", "status", "submodule"})
 _OF_FILES: Final = re.compile(
     r"filter\..*|lfs\..*|url\..*|remote\..*\.(url|promisor|partialclonefilter|fetch)|extensions\.partialclone"
     r"|core\.(autocrlf|eol|safecrlf|attributesfile|symlinks|filemode|ignorecase|precomposeunicode)"
@@ -278,7 +280,9 @@ def build_key(repository: Repository, commit: Commit, command: str | None) -> st
     Who needs several builds at once takes them in the order of their keys, so that no two processes wait for
     each other.
     """
-    variables = {name: value for name, value in os.environ.items() if not _OF_SESSION.fullmatch(name)}
+    variables = {
+        name: value for name, value in callers_environment().items() if not _OF_SESSION.fullmatch(name)
+    }
     place = [str(repository.root), str(repository.below)]
     parts = [BUILD_SCHEMA, place, commit.tree, command, variables, [_identity(tool) for tool in _TOOLS]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:_DIGITS]
@@ -334,8 +338,10 @@ def _check_out(repository: Repository, commit: Commit, root: Path) -> None:
         done = run_git(folder, ["-c", f"core.hooksPath={os.devnull}", *arguments])
         if done.returncode != 0:
             said = " ".join((done.stderr or done.stdout).split()[-60:]) or f"exit status {done.returncode}"
-            message = f"cannot check out {commit.name}: `git {arguments[0]}` failed: {said}"
-            raise DataError(message, code="data.git")
+            verb = next(word for word in arguments if word in _VERBS)
+            message = f"cannot check out {commit.name}: `git {verb}` failed: {said}"
+            hint = "`git submodule update --init --recursive` in the repository brings submodules"
+            raise DataError(message, hint=hint if verb == "submodule" else None, code="data.git")
         return done.stdout.strip()
 
     form = repository.ask("rev-parse", "--show-object-format")
@@ -356,7 +362,7 @@ def _check_out(repository: Repository, commit: Commit, root: Path) -> None:
         message = f"cannot check out {commit.name} as it was committed: {shown}"
         raise DataError(message, hint="objects or filters of the repository may be missing", code="data.git")
     if (root / ".gitmodules").exists():
-        _bring_submodules(repository, root, ask)
+        _bring_submodules(repository.modules, root, ask)
 
 
 def _take_configuration(repository: Repository, root: Path, ask: Callable[..., str]) -> None:
@@ -375,23 +381,25 @@ def _take_configuration(repository: Repository, root: Path, ask: Callable[..., s
         ask(root, "config", "lfs.storage", str(large_files))
 
 
-def _bring_submodules(repository: Repository, root: Path, ask: Callable[..., str]) -> None:
-    """Check out submodules, from the user's own copies where there are any."""
+def _bring_submodules(copies: Path, root: Path, ask: Callable[..., str]) -> None:
+    """Check out submodules, and those inside of them, from the user's own copies where there are any."""
     ask(root, "submodule", "--quiet", "init")
     listed = ask(root, "config", "--null", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
-    has_own = False
-    for entry in listed.split("\0"):
-        name = entry.partition("\n")[0].removeprefix("submodule.").removesuffix(".path")
-        copy = repository.modules / name
-        if name and copy.is_dir():
-            has_own = True
-            ask(root, "config", f"submodule.{name}.url", str(copy))
-    local = ("-c", "protocol.file.allow=always") if has_own else ()
-    ask(root, *local, "submodule", "--quiet", "update", "--init", "--recursive")
+    entries = [entry.partition("\n") for entry in listed.split("\0") if entry]
+    paths = {name.removeprefix("submodule.").removesuffix(".path"): path for name, _, path in entries}
+    own = {name: copies / name for name in paths if (copies / name).is_dir()}
+    for name, copy in own.items():
+        ask(root, "config", f"submodule.{name}.url", str(copy))
+    local = ("-c", "protocol.file.allow=always") if own else ()
+    ask(root, *local, "submodule", "--quiet", "update", "--init")
+    for name, path in paths.items():
+        # Git ignores paths that lead out of the checkout, and so does this.
+        if ".." not in Path(path).parts and (root / path / ".gitmodules").exists():
+            _bring_submodules(copies / name / "modules", root / path, ask)
 
 
 def _build(command: str, folder: Path, log: IO[bytes]) -> int:
-    """Build in a process group of its own, of which nothing is left when somebody interrupts."""
+    """Build in a process group of its own, of which nothing outlives this process, interrupted or killed."""
     line = ["sh", "-c", command]
     process = subprocess.Popen(
         line,
@@ -402,6 +410,15 @@ def _build(command: str, folder: Path, log: IO[bytes]) -> int:
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
+    # It waits for a line on a pipe that ends with this process, however that ends.
+    ending = ["sh", "-c", 'read -r _; kill -s KILL -- "-$1"', "guard", str(process.pid)]
+    guard = subprocess.Popen(
+        ending,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
         return process.wait()
     except BaseException:
@@ -409,3 +426,6 @@ def _build(command: str, folder: Path, log: IO[bytes]) -> int:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise
+    finally:
+        guard.kill()
+        guard.communicate()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, DataError, UsageError
+from steelyard.run.environment import callers_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _LIKE_GIT: Final = frozenset(
 """Set inside of hooks, where they would lead to another repository than the one of the folder."""
 _NO_RESULTS: Final = ":(top,exclude,glob)**/steelyard-results/**"
 """Results that lie in the working tree are none of its files."""
-_NOBODY: Final = {
+NOBODY: Final = {
     f"GIT_{role}_{field}": value
     for role in ("AUTHOR", "COMMITTER")
     for field, value in (("NAME", "steelyard"), ("EMAIL", "steelyard@localhost"))
@@ -94,7 +94,10 @@ class Repository:
         if done.returncode != 0:
             said = " ".join(done.stderr.split())
             message = f"`{folder}` is in no working tree of a Git repository: {said}"
-            raise UsageError(message, hint="go into the repository whose revisions are to be compared")
+            hint = "go into the repository whose revisions are to be compared"
+            if self._try("rev-parse", "--is-bare-repository") == "true":
+                hint = "the repository is bare: `git worktree add FOLDER`, and go there"
+            raise UsageError(message, hint=hint)
         self.root = Path(done.stdout.removesuffix("\n"))
         self.below = Path(self.ask("rev-parse", "--show-prefix") or ".")
         """The folder as seen from the root."""
@@ -129,16 +132,21 @@ class Repository:
         if not found:
             message = f"there is no revision `{asked}` in `{self.root}`"
             hint = "`git log --oneline` lists revisions"
-            if self._try("rev-parse", "--is-shallow-repository") == "true":
+            if self.is_shallow:
                 hint = "the repository is a shallow clone: `git fetch --unshallow` brings the rest"
             raise UsageError(message, hint=hint, code="usage.revision")
         said = self.ask("show", "-s", "--no-show-signature", "--format=%T%x1f%ct%x1f%s", found)
         tree, seconds, subject = said.split("\x1f", 2)
-        return Commit(asked, found, tree, int(seconds), subject)
+        return Commit(asked, found, tree, int(seconds), as_text(subject))
 
     def merge_base(self, commits: Sequence[Commit]) -> str | None:
         """Give the id of the newest commit that all have in common; ``None`` if there is none."""
         return self._try("merge-base", "--octopus", *(commit.id for commit in commits)) or None
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether older commits were left out when it was cloned."""
+        return self._try("rev-parse", "--is-shallow-repository") == "true"
 
     def path_of(self, name: str) -> Path:
         """Give where Git keeps a part of the repository."""
@@ -152,6 +160,9 @@ class Repository:
     def _working_tree(self) -> Commit:
         """Give the files as they are as a commit that no branch contains."""
         head = self.commit("HEAD")
+        if unmerged := self.ask("diff", "--name-only", "--diff-filter=U").splitlines():
+            message = f"`{WORKING_TREE}` has conflicts: `{unmerged[0]}` is not merged"
+            raise UsageError(message, hint="end the merge, or abort it", code="usage.revision")
         self._require_clean_submodules()
         with tempfile.TemporaryDirectory(prefix="steelyard-index-") as folder:
             index = Path(folder) / "index"
@@ -169,7 +180,7 @@ class Repository:
             return Commit(WORKING_TREE, head.id, tree, head.committed_s, "no change since HEAD")
         stamp = {f"GIT_{role}_DATE": f"@{head.committed_s} +0000" for role in ("AUTHOR", "COMMITTER")}
         made = self.ask(
-            "commit-tree", tree, "-p", head.id, "-m", "working tree", environment={**_NOBODY, **stamp}
+            "commit-tree", tree, "-p", head.id, "-m", "working tree", environment={**NOBODY, **stamp}
         )
         return Commit(WORKING_TREE, made, tree, head.committed_s, "changes since HEAD")
 
@@ -202,6 +213,11 @@ class Repository:
         return done.stdout.strip() if done.returncode == 0 else ""
 
 
+def as_text(subject: str) -> str:
+    """Give a subject in which bytes of no known encoding are marked: results are written as text."""
+    return subject.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def run_git(
     folder: Path, arguments: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
@@ -219,8 +235,8 @@ def run_git(
 
 
 def outside_hooks() -> dict[str, str]:
-    """Give this process's environment without what Git tells its hooks."""
-    return {name: value for name, value in os.environ.items() if name not in _LIKE_GIT}
+    """Give the environment of the caller without what Git tells its hooks."""
+    return {name: value for name, value in callers_environment().items() if name not in _LIKE_GIT}
 
 
 def chosen(repository: Repository, asked: Sequence[str], *, is_exact: bool) -> tuple[list[Commit], list[str]]:
@@ -247,7 +263,13 @@ def chosen(repository: Repository, asked: Sequence[str], *, is_exact: bool) -> t
     first, *others = commits
     common = repository.merge_base(commits)
     if common is None:
-        return commits, [f"`{first.asked}` has no commit in common with the others: it is compared as it is"]
+        why = "has no commit in common with the others"
+        if repository.is_shallow:
+            why += (
+                " in this shallow clone, and what was added to it since they parted counts as a change of "
+                "them; a whole clone (`fetch-depth: 0`, `git fetch --unshallow`) knows where they parted"
+            )
+        return commits, [f"`{first.asked}` {why}: it is compared as it is"]
     if common == first.id:
         return commits, []
     if any(common == other.id for other in others):

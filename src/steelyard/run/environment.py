@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 NOT_INHERITED: Final = frozenset({"STEELYARD_METRICS_FD"})
 """Set by the launcher for each program."""
 _LOCALE: Final = "LC_CTYPE"
+_ALLOCATOR: Final = "_RJEM_MALLOC_CONF"
+"""Set by polars when it is imported, for its own allocator (its `__init__.py`)."""
 _COERCED: Final = frozenset({"C.UTF-8", "C.utf8", "UTF-8"})
 
 _LACKING: Final = (
@@ -46,12 +48,28 @@ def inherited_environment() -> dict[str, str]:
     What is not UTF-8 or has no name is left out, because the launcher's protocol cannot say it; see
     `unpassable`.
     """
-    added = _added_by_python()
     return {
         name: value
-        for name, value in os.environ.items()
-        if name not in NOT_INHERITED and name != added and name and _is_text(name) and _is_text(value)
+        for name, value in callers_environment().items()
+        if name not in NOT_INHERITED and name and _is_text(name) and _is_text(value)
     }
+
+
+def callers_environment() -> dict[str, str]:
+    """Give the variables of this process, without those that Python and packages set for themselves.
+
+    A build, or a run, would else depend on what was imported before it.
+    """
+    found = dict(os.environ)
+    by_python = found.get(_LOCALE) in _COERCED  # where no locale was chosen (PEP 538)
+    suspects = [name for name in (_LOCALE,) * by_python + (_ALLOCATOR,) if name in found]
+    if suspects and (given := _given()) is not None:
+        for name in suspects:
+            if name not in given:
+                del found[name]
+            elif name == _ALLOCATOR:
+                found[name] = given[name]  # polars puts its own settings before it
+    return found
 
 
 def unpassable(environment: Mapping[str, str] = os.environ) -> list[str]:
@@ -69,15 +87,13 @@ def unpassable(environment: Mapping[str, str] = os.environ) -> list[str]:
     ]
 
 
-def _added_by_python() -> str | None:
-    """Give the variable that Python set itself where no locale was chosen (PEP 538)."""
-    if os.environ.get(_LOCALE) not in _COERCED:
-        return None
+def _given() -> dict[str, str] | None:
+    """Give the variables with which this process began; ``None`` where the system does not say."""
     try:
-        given = Path("/proc/self/environ").read_bytes().split(b"\0")
+        entries = Path("/proc/self/environ").read_bytes().split(b"\0")
     except OSError:
         return None
-    return None if any(entry.startswith(f"{_LOCALE}=".encode()) for entry in given) else _LOCALE
+    return dict(os.fsdecode(entry).partition("=")[::2] for entry in entries)
 
 
 def _is_text(text: str) -> bool:

@@ -6,11 +6,12 @@ import statistics
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
+from itertools import islice
 from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from steelyard.model import Batch, Cell, Plan
 
@@ -18,6 +19,8 @@ LINE_PERIOD_S: Final = 15.0
 BAR_WIDTH: Final = 16
 """Characters; beside it numbers and the time left have room on 80 columns."""
 
+FORESIGHT_PAUSE: Final = 50
+"""Foreseeing takes at most one part in so many of the time."""
 SECONDS_PER_MINUTE: Final = 60
 SECONDS_PER_HOUR: Final = 3600
 
@@ -37,17 +40,45 @@ class Estimator:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._seconds: dict[tuple[str, object], list[float]] = defaultdict(list)
+        self._foreseen: tuple[float, float, float] | None = None
+        """When it was computed, how long that took, what came out [s]."""
 
     def add(self, cell: Cell, seconds: float) -> None:
         """Learn how long a batch took."""
         for key in _keys(cell):
             self._seconds[key].append(seconds)
 
-    def left_s(self, batches: Sequence[Batch]) -> float | None:
-        """Give the expected time of batches [s]; ``None`` before the first one is over."""
+    def left_s(
+        self, batches: Sequence[Batch], begin: int = 0, left_out: Collection[int] = ()
+    ) -> float | None:
+        """Give the expected time of the batches from one on [s]; ``None`` before the first one is over.
+
+        Of many batches that takes long, so it is computed again only when that is a small part of the time.
+
+        Parameters
+        ----------
+        batches : sequence of Batch
+            In order.
+        begin : int
+            Place of the first one that is not over.
+        left_out : collection of int
+            Cells that are not run.
+        """
         if not self._seconds:
             return None
-        return sum(self._expected(self._plan.cell_of(batch)) for batch in batches)
+        now_s = time.monotonic()
+        if self._foreseen is not None:
+            computed_s, took_s, left_s = self._foreseen
+            if now_s - computed_s < took_s * FORESIGHT_PAUSE:
+                return max(left_s - (now_s - computed_s), 0.0)
+        cells = Counter(batch.cell for batch in islice(batches, begin, None))
+        left_s = sum(
+            count * self._expected(self._plan.cells[cell])
+            for cell, count in cells.items()
+            if cell not in left_out
+        )
+        self._foreseen = (now_s, time.monotonic() - now_s, left_s)
+        return left_s
 
     def _expected(self, cell: Cell) -> float:
         known = next(self._seconds[key] for key in _keys(cell) if self._seconds.get(key))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from typing import TYPE_CHECKING, Final
@@ -12,6 +13,19 @@ if TYPE_CHECKING:
 HIDDEN: Final = "***"
 _SECRET_NAME: Final = re.compile(
     r"token|secret|passw|passphrase|credential|cookie|auth|_key$|_key_|apikey|^key$|_pat$|_pwd$",
+    re.IGNORECASE,
+)
+_NAMES: Final = (
+    r"(?:[A-Za-z0-9]+[-_])*(?:token|secret|passw(?:or)?d|passphrase|credentials?|apikey"
+    r"|(?:api|access|private|secret|auth)[-_]key)"
+)
+_VALUE: Final = r"""(?:"[^"]*"|'[^']*'|[^\s"'`,;()\[\]]+)"""
+_NAMED: Final = re.compile(
+    rf"(?<![A-Za-z0-9_])(?P<name>-{{0,2}}{_NAMES}=|--?{_NAMES}[ ](?!-)){_VALUE}", re.IGNORECASE
+)
+_OPTION: Final = re.compile(rf"--?{_NAMES}", re.IGNORECASE)
+_HEADER: Final = re.compile(
+    r"(?P<name>\b(?:proxy-)?authorization:\s*(?:basic|bearer|token)?\s+|\bx-[a-z-]*(?:token|key):\s*)[^\s\"'`]+",
     re.IGNORECASE,
 )
 _SHOWN_LINES: Final = 5
@@ -51,6 +65,42 @@ def without_secrets(text: str, environment: Mapping[str, str] | None = None) -> 
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, HIDDEN)
     return _URL_CREDENTIALS.sub(HIDDEN, text)
+
+
+def without_named_secrets(text: str) -> str:
+    """Hide what a command calls a secret: the value of an option, a variable or a header of such a name.
+
+    Examples
+    --------
+    >>> without_named_secrets("API_KEY=abc curl --token 'd e' -H 'Authorization: Bearer f' --author=g")
+    "API_KEY=*** curl --token *** -H 'Authorization: Bearer ***' --author=g"
+    >>> without_named_secrets("generate --max-tokens=100 --token-count 5 --token --verbose")
+    'generate --max-tokens=100 --token-count 5 --token --verbose'
+    """
+    return _HEADER.sub(rf"\g<name>{HIDDEN}", _NAMED.sub(rf"\g<name>{HIDDEN}", text))
+
+
+def published(content: object, environment: Mapping[str, str] | None = None) -> object:
+    """Give a JSON value in which every text is fit to be published; names of fields stay.
+
+    Examples
+    --------
+    >>> published({"words": ["curl", "--token", "abc", "--password=x"], "runs": 3}, {})
+    {'words': ['curl', '--token', '***', '--password=***'], 'runs': 3}
+    """
+    if isinstance(content, str):
+        return without_named_secrets(without_secrets(content, environment))
+    if isinstance(content, dict):
+        return {name: published(value, environment) for name, value in content.items()}
+    if isinstance(content, list):
+        found = [published(value, environment) for value in content]
+        for at, (before, value) in enumerate(itertools.pairwise(content), start=1):
+            # The words of a command: an option, and its value.
+            texts = isinstance(before, str) and isinstance(value, str)
+            if texts and _OPTION.fullmatch(before) and not value.startswith("-"):
+                found[at] = HIDDEN
+        return found
+    return content
 
 
 def last_lines(text: str) -> str:

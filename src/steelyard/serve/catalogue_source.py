@@ -7,19 +7,20 @@ import os
 import re
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from steelyard.catalogue import Catalogue
 from steelyard.catalogue.folder import read_folder, stamp_of
 from steelyard.catalogue.scan import find_results
-from steelyard.errors import DataError, UsageError
-from steelyard.serve.computing import TooBusyError
+from steelyard.errors import DataError, SteelyardError, UsageError
+from steelyard.serve.computing import MOST_WAITING, Found, TooBusyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from steelyard.catalogue import Entry, Filter, Page
+    from steelyard.catalogue import Entry, Filter, Page, Verified
     from steelyard.serve.computing import Computing
 
 IDENTIFIER: Final = re.compile(r"[0-9a-f]{10}")
@@ -40,7 +41,8 @@ class Results:
     """
 
     def __init__(self, address: str | None = None) -> None:
-        self._address = address
+        self._address = self._lasting = address
+        self._asked = 0
 
     @property
     def place(self) -> str:
@@ -50,7 +52,7 @@ class Results:
 
     async def entries(self, wanted: Filter, order: str, limit: int, offset: int) -> Page:
         """Give a page of results."""
-        return await asyncio.to_thread(self._entries, wanted, order, limit, offset)
+        return await self._found(lambda: self._entries(wanted, order, limit, offset))
 
     async def entry(self, identifier: str) -> Entry:
         """Give one result by its whole id.
@@ -60,10 +62,41 @@ class Results:
         DataError
             If there is none.
         """
-        return await asyncio.to_thread(self._entry, identifier)
+        return await self._found(lambda: self._entry(identifier))
+
+    async def _found(self, query: Callable[[], Found]) -> Found:
+        """Ask the catalogue; whoever asks hundreds of times at once keeps nobody waiting for minutes."""
+        if self._asked >= MOST_WAITING:
+            message = f"{self._asked} questions to the catalogue are waiting"
+            raise TooBusyError(message, hint="try again in a few seconds")
+        self._asked += 1
+        try:
+            return await asyncio.to_thread(query)
+        finally:
+            self._asked -= 1
+
+    async def verified(self, folder: Path) -> Verified | None:
+        """Give what came of verifying a folder, as far as a catalogue keeps it."""
+        return await asyncio.to_thread(self._verified, folder)
+
+    async def keep_verified(self, folder: Path, verified: Verified) -> bool:
+        """Keep what came of verifying a folder; say whether a catalogue does."""
+        return await asyncio.to_thread(self._keep_verified, folder, verified)
 
     def close(self) -> None:
         """Leave nothing behind."""
+
+    # Of a folder that is served, the user's own catalogue keeps it, if the result is in it: that of the
+    # server ends with the server.
+    def _verified(self, folder: Path) -> Verified | None:
+        with suppress(SteelyardError), Catalogue.at(self._lasting) as catalogue:
+            return catalogue.verified(folder)
+        return None
+
+    def _keep_verified(self, folder: Path, verified: Verified) -> bool:
+        with suppress(SteelyardError), Catalogue.at(self._lasting) as catalogue:
+            return catalogue.keep_verified(folder, verified)
+        return False
 
     def _entries(self, wanted: Filter, order: str, limit: int, offset: int) -> Page:
         with Catalogue.at(self._address) as catalogue:
@@ -105,6 +138,7 @@ class FolderResults(Results):
         self._data = tempfile.TemporaryDirectory(prefix="steelyard-serve-")
         self._file = str(Path(self._data.name) / "catalogue.sqlite")
         super().__init__(self._file)
+        self._lasting = None
         self._known: dict[Path, str] = {}
         self._said: set[Path] = set()
         self._looked_s = float("-inf")

@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 
 from steelyard.analyse.column_quantiles import column_quantiles, column_shape
+from steelyard.catalogue.folder import OF_RUNS
 from steelyard.errors import DataError
 from steelyard.record.cell_rows import CellRows
-from steelyard.record.schema import RUN_COLUMNS
+from steelyard.record.schema import KNOWN_COLUMNS
 from steelyard.record.tables import RUNS_NAME
 from steelyard.report.charts.parts import SCHEMA, WHOLE_NUMBERS, numeric, tip
 from steelyard.report.charts.theme import HIGHLIGHT
@@ -189,7 +190,7 @@ def cell_values(folder: Path, cell: int, metric: str) -> CellValues:
     if own.is_empty():
         message = f"cannot show cell {cell} of `{folder}`: it has no runs"
         raise DataError(message, hint="the list of cells shows those that have", code="data.cell")
-    name = ", ".join(str(own[factor][0]) for factor in factors)
+    name = ", ".join(level for factor in factors if (level := str(own[factor][0])))
     measured = CellRows(folder, own["run_id"].to_list())
     metrics = tuple(measured.metrics)
     if metric and metric not in metrics:
@@ -260,7 +261,7 @@ def cell_csv(folder: Path, cell: int, metric: str, path: Path) -> None:
 
 
 def _runs(folder: Path) -> tuple[pl.LazyFrame, tuple[str, ...]]:
-    require_contained(folder)
+    require_contained(folder, OF_RUNS)
     try:
         runs = pl.scan_parquet(folder / RUNS_NAME, glob=False)
         names = runs.collect_schema().names()
@@ -270,7 +271,7 @@ def _runs(folder: Path) -> tuple[pl.LazyFrame, tuple[str, ...]]:
     if lacking:
         message = f"`{folder / RUNS_NAME}` has no column `{min(lacking)}`"
         raise DataError(message, hint="restore the file from a copy", code="data.schema")
-    return runs, tuple(name for name in names if name not in {*RUN_COLUMNS, "attempt_state"})
+    return runs, tuple(name for name in names if name not in KNOWN_COLUMNS)
 
 
 def _collected(frame: pl.LazyFrame, path: Path) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import resource
 import signal
 import threading
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from polars.exceptions import PolarsError
@@ -18,7 +18,7 @@ from steelyard.errors import DataError, SteelyardError
 from steelyard.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Future
 
 PATIENCE_S: Final = 60.0
@@ -39,6 +39,19 @@ class TooBusyError(SteelyardError):
     exit_code = 6
 
 
+@contextmanager
+def named_faults() -> Iterator[None]:
+    """Name what a damaged or a stranger's folder makes of its reading: no fault of the server."""
+    try:
+        yield
+    except TimeoutError:
+        raise
+    except (ArithmeticError, LookupError, OSError, PolarsError, TypeError, ValueError) as error:
+        message = f"cannot compute this page: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        hint = "`steelyard verify` says whether the result is whole"
+        raise DataError(message, hint=hint, code="data.corrupt") from error
+
+
 class Computing:
     """Computes for pages; nothing of it exists before the first page that needs it.
 
@@ -56,6 +69,7 @@ class Computing:
         self._pool: ProcessPoolExecutor | None = None
         self._places = asyncio.Semaphore(WORKERS)
         self._waiting = 0
+        self._is_over = False
 
     async def run(
         self, function: Callable[Parameters, Found], /, *values: Parameters.args, **named: Parameters.kwargs
@@ -80,30 +94,32 @@ class Computing:
             self._waiting -= 1
 
     async def _result(self, submit: Callable[[ProcessPoolExecutor], Future[Found]]) -> Found:
+        if self._is_over:
+            message = "the server is ending"
+            raise TooBusyError(message, hint="start it again: `steelyard serve`")
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(WORKERS, mp_context=context, initializer=_begin)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(submit(self._pool)), self._patience_s)
+            with named_faults():
+                return await asyncio.wait_for(asyncio.wrap_future(submit(self._pool)), self._patience_s)
         except TimeoutError as error:
             self.close()
             message = f"the computation took longer than {self._patience_s:g} s and was ended"
             raise TooBusyError(
                 message, hint="`steelyard report` and `steelyard analyse` have no limit"
             ) from error
-        except (ArithmeticError, LookupError, OSError, PolarsError, TypeError, ValueError) as error:
-            # What a damaged or a stranger's folder makes of the analysis is no fault of the server.
-            message = (
-                f"cannot compute this page: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-            )
-            hint = "`steelyard verify` says whether the result is whole"
-            raise DataError(message, hint=hint, code="data.corrupt") from error
         except (BrokenExecutor, MemoryError) as error:
             self.close()
             message = "the computation ended without an answer"
             raise TooBusyError(
                 message, hint=f"it may have needed more than {format_bytes(MOST_MEMORY)} of memory"
             ) from error
+
+    def end(self) -> None:
+        """End all processes, and begin none any more."""
+        self._is_over = True
+        self.close()
 
     def close(self) -> None:
         """End all processes."""

@@ -63,6 +63,12 @@ class BoundedProtocol(H11Protocol):
         self._forget()
         self.transport.abort()
 
+    @classmethod
+    def leave_all(cls) -> None:
+        """Close all connections without a word."""
+        for each in list(cls.open_ones):
+            each.leave()
+
     def _watch(self) -> None:
         now = time.monotonic()
         if self.is_answering and not (self.flow.write_paused and now - self._full_s > STALL_S):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
+from steelyard.catalogue.folder import OF_RUNS
 from steelyard.errors import DataError
 from steelyard.model import Estimate
 from steelyard.model.finding import read_findings
@@ -37,7 +38,7 @@ class TableRequest:
     Parameters
     ----------
     claim : str
-        Kind of claim; empty for the first.
+        Kind of claim; empty for the first that has such rows.
     text : str
         Words that a row must contain.
     order : str
@@ -79,6 +80,8 @@ class FindingTable:
         Of one page.
     total : int
         Rows that fulfil the filter.
+    others : tuple of (str, int)
+        Other kinds with rows that fulfil the filter, with their numbers; empty without words.
     """
 
     claims: tuple[tuple[str, int], ...]
@@ -86,6 +89,7 @@ class FindingTable:
     headings: tuple[Heading, ...]
     rows: tuple[tuple[str, ...], ...]
     total: int
+    others: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +116,35 @@ def finding_table(folder: Path, stamp: str, asked: TableRequest) -> FindingTable
     DataError
         If the findings are absent or damaged.
     """
-    require_contained(folder)
+    require_contained(folder, OF_RUNS)
     path = folder / "findings.json"
     if path.exists() and path.stat().st_size > LARGEST_BYTES:
         return _written_table(folder / "tables", stamp, asked)
     tables, claims = _tables(str(folder), stamp)
-    claim = asked.claim if asked.claim in tables else next(iter(tables), "")
-    table = tables.get(claim, _Table((), (), ()))
-    chosen = _chosen(table, asked.text.casefold().split())
+    words = asked.text.casefold().split()
+    found = {name: _chosen(each, words) for name, each in tables.items()}
+    claim = _shown_kind(asked, {name: len(each) for name, each in found.items()})
+    table, chosen = tables.get(claim, _Table((), (), ())), found.get(claim, [])
     place = next((at for at, each in enumerate(table.headings) if each.name == asked.order), None)
     if place is not None:
         chosen = _sorted(table, chosen, place, is_descending=asked.is_descending)
     begin = (max(asked.page, 1) - 1) * ROWS
     rows = tuple(table.rows[at] for at in chosen[begin : begin + ROWS])
-    return FindingTable(claims, claim, table.headings, rows, len(chosen))
+    others = _others(asked, claim, {name: len(each) for name, each in found.items()})
+    return FindingTable(claims, claim, table.headings, rows, len(chosen), others)
+
+
+def _shown_kind(asked: TableRequest, counts: Mapping[str, int]) -> str:
+    """Give the kind that was asked for, else the first in which something is found."""
+    if asked.claim in counts:
+        return asked.claim
+    return next((name for name, count in counts.items() if count), next(iter(counts), ""))
+
+
+def _others(asked: TableRequest, claim: str, counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    if not asked.text.split():
+        return ()
+    return tuple((name, count) for name, count in counts.items() if count and name != claim)
 
 
 def shown_findings(folder: Path) -> FindingSet:
@@ -146,16 +165,16 @@ def shown_findings(folder: Path) -> FindingSet:
 def _written_table(folder: Path, stamp: str, asked: TableRequest) -> FindingTable:
     """Give a page of a written table, without the findings: those of 100 000 cells are 180 MB of JSON."""
     tables = _written_tables(str(folder), stamp)
-    claim = asked.claim if asked.claim in tables else next(iter(tables))
-    table = tables[claim]
+    words = asked.text.casefold().split()
+    found = {name: _with_words(each, words) for name, each in tables.items()}
+    counts = {name: each.height for name, each in found.items()}
+    claim = _shown_kind(asked, counts)
+    table = found[claim]
     names = [
         name
         for name in table.columns
         if not any(name.endswith(part) and f"{name.removesuffix(part)}_unit" in table for part in _PARTS)
     ]
-    text = pl.concat_str(pl.all().cast(pl.String), separator=" ", ignore_nulls=True).str.to_lowercase()
-    for word in asked.text.casefold().split():
-        table = table.filter(text.str.contains(word, literal=True))
     if asked.order in names:
         table = table.sort(asked.order, descending=asked.is_descending, nulls_last=True, maintain_order=True)
     page = table.slice((max(asked.page, 1) - 1) * ROWS, ROWS)
@@ -165,7 +184,15 @@ def _written_table(folder: Path, stamp: str, asked: TableRequest) -> FindingTabl
         tuple(Heading(name, is_number=table.schema[name].is_numeric()) for name in names),
         tuple(tuple(_said_in(row, name) for name in names) for row in page.iter_rows(named=True)),
         table.height,
+        _others(asked, claim, counts),
     )
+
+
+def _with_words(table: pl.DataFrame, words: Sequence[str]) -> pl.DataFrame:
+    text = pl.concat_str(pl.all().cast(pl.String), separator=" ", ignore_nulls=True).str.to_lowercase()
+    for word in words:
+        table = table.filter(text.str.contains(word, literal=True))
+    return table
 
 
 @lru_cache(maxsize=2)

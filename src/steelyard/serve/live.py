@@ -119,6 +119,7 @@ class Follower:
     def __init__(self, folder: Path) -> None:
         require_contained(folder)
         self._folder = folder
+        self._stamp = _plan_stamp(folder)
         self._plan = read_plan(folder / PLAN_NAME)
         self._cells = {batch.number: batch.cell for batch in self._plan.batches}
         self._blocks = {batch.number: batch.block for batch in self._plan.batches}
@@ -138,13 +139,16 @@ class Follower:
         Raises
         ------
         DataError
-            If the ledger is absent or damaged.
+            If the ledger is damaged, or the plan is another one than at first.
         """
+        if _plan_stamp(self._folder) != self._stamp:
+            message = f"`{self._folder / PLAN_NAME}` was exchanged"
+            raise DataError(message, hint="open the page again", code="data.other-plan")
         self._read()
         now_s = datetime.now(UTC).timestamp()
         elapsed_s = 0.0 if self._first_s is None else max(now_s - self._first_s, 0.0)
         options = self._plan.options
-        is_open_ended = all(name in options for name in _OPEN_ENDED)
+        is_open_ended = all(options.get(name) is not None for name in _OPEN_ENDED)
         budget = options.get("budget_s") if is_open_ended else None
         estimates = self._estimates()
         return Snapshot(
@@ -257,6 +261,17 @@ def _connected(path: Path) -> sqlite3.Connection:
     connection.set_progress_handler(lambda: time.monotonic() > end_s, _STEPS)
     connection.execute("PRAGMA query_only = ON")
     return connection
+
+
+def _plan_stamp(folder: Path) -> tuple[int, int, int]:
+    try:
+        status = (folder / PLAN_NAME).stat()
+    except OSError as error:
+        message = f"cannot read `{folder / PLAN_NAME}`: {error.strerror}"
+        raise DataError(
+            message, hint="the folder may have been moved or removed", code="data.absent"
+        ) from error
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _seconds(text: str) -> float:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import SteelyardError
+from starlette.responses import StreamingResponse
+
+from steelyard.catalogue.folder import FAULTS, holds, reason_of
 from steelyard.record.folder_lock import is_held
+from steelyard.report.html import coded
+from steelyard.report.shown_text import shown
 from steelyard.serve.computing import TooBusyError
 from steelyard.serve.live import Follower
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
+
+    from starlette.responses import Response
+    from starlette.types import Receive, Scope, Send
 
     from steelyard.serve.live import Snapshot
 
@@ -41,6 +50,18 @@ class _Stream:
             self.event, self.is_over = event, is_over
             self.changed.notify_all()
 
+    async def events(self) -> AsyncIterator[str]:
+        seen = 0
+        while True:
+            async with self.changed:
+                while self.number <= seen and not self.is_over:
+                    await self.changed.wait()
+                is_new, seen, event, is_over = self.number > seen, self.number, self.event, self.is_over
+            if is_new:
+                yield event
+            if is_over:
+                return
+
 
 class LiveStreams:
     """Streams of events by result.
@@ -55,65 +76,77 @@ class LiveStreams:
         self._rendered = rendered
         self._streams: dict[Path, _Stream] = {}
 
-    def require_room(self) -> None:
-        """Refuse a viewer too many.
+    def answer(self, identifier: str, folder: Path) -> Response:
+        """Give the events of a study until it is over."""
+        return _Answer(self, identifier, folder)
+
+    @contextmanager
+    def viewed(self, identifier: str, folder: Path) -> Iterator[_Stream]:
+        """Hold the stream of a study for a viewer; the last one who leaves ends the reading.
 
         Raises
         ------
         TooBusyError
-            If there are as many as can be served.
+            If there are as many viewers as can be served.
         """
         if sum(stream.viewers for stream in self._streams.values()) >= MOST_VIEWERS:
             message = f"{MOST_VIEWERS} viewers follow studies already"
             raise TooBusyError(message, hint="close one of them, or open the page again later")
-
-    async def events(self, folder: Path) -> AsyncIterator[str]:
-        """Give the events of a study until it is over; the last viewer who leaves ends the reading."""
         stream = self._streams.setdefault(folder, _Stream())
         stream.viewers += 1
         if stream.task is None:
-            stream.task = asyncio.create_task(self._follow(folder, stream))
-        seen = 0
+            stream.task = asyncio.create_task(self._follow(identifier, folder, stream))
         try:
-            while True:
-                async with stream.changed:
-                    while stream.number <= seen:
-                        await stream.changed.wait()
-                    seen, event, is_over = stream.number, stream.event, stream.is_over
-                yield event
-                if is_over:
-                    return
+            yield stream
         finally:
             stream.viewers -= 1
             if not stream.viewers:
-                self._streams.pop(folder, None)
+                self._streams.pop(folder)
                 stream.task.cancel()
 
     async def close(self) -> None:
-        """End all streams."""
+        """End all streams; browsers ask again until there is a server."""
         for stream in list(self._streams.values()):
-            await stream.tell(_event("bye", ""), is_over=True)
+            await stream.tell(stream.event, is_over=True)
 
-    async def _follow(self, folder: Path, stream: _Stream) -> None:
+    async def _follow(self, identifier: str, folder: Path, stream: _Stream) -> None:
         follower: Follower | None = None
-        while True:
-            begin_s = time.process_time()
-            try:
+        try:
+            while not stream.is_over:
+                begin_s = time.process_time()
                 is_running = await asyncio.to_thread(is_held, folder)
-                if follower is None:
-                    follower = await asyncio.to_thread(Follower, folder)
-                    begin_s = time.process_time()
-                text = self._rendered(await asyncio.to_thread(follower.snapshot))
+                try:
+                    if follower is None:
+                        # Another result has a page of its own.
+                        is_running = is_running and await asyncio.to_thread(holds, folder, identifier)
+                        follower = await asyncio.to_thread(Follower, folder)
+                        begin_s = time.process_time()
+                    text = self._rendered(await asyncio.to_thread(follower.snapshot))
+                except FAULTS as error:
+                    follower = None
+                    text = f'<p class="notice bad">{coded(shown(reason_of(error)))}</p>'
                 await stream.tell(_event("snapshot", text))
                 if not is_running:
                     await stream.tell(_event("ended", ""), is_over=True)
-                    return
-            except SteelyardError as error:
-                if not await asyncio.to_thread(is_held, folder):
-                    await stream.tell(_event("ended", error.message), is_over=True)
-                    return
-            # What is long to read is read more rarely: somebody measures on this machine.
-            await asyncio.sleep(max(PERIOD_S, REST * (time.process_time() - begin_s)))
+                # What is long to read is read more rarely: somebody measures on this machine.
+                await asyncio.sleep(max(PERIOD_S, REST * (time.process_time() - begin_s)))
+        finally:
+            # Nobody waits for what does not come, whatever a plug-in has raised.
+            await stream.tell(stream.event, is_over=True)
+
+
+class _Answer(StreamingResponse):
+    """The events of a study as an answer, whose viewer counts while it is sent."""
+
+    def __init__(self, streams: LiveStreams, identifier: str, folder: Path) -> None:
+        super().__init__(iter(()), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        self._viewed = partial(streams.viewed, identifier, folder)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send them."""
+        with self._viewed() as stream:
+            self.body_iterator = stream.events()
+            await super().__call__(scope, receive, send)
 
 
 def _event(name: str, text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -17,12 +16,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from steelyard import __version__
 from steelyard.catalogue import Filter
-from steelyard.catalogue.folder import site, stamp_of
+from steelyard.catalogue.folder import OF_RUNS, site, stamp_of
 from steelyard.errors import CapabilityError, SteelyardError, UsageError
 from steelyard.record.folder_lock import is_held
 from steelyard.record.provenance import read_provenance
@@ -33,7 +32,7 @@ from steelyard.run.progress import format_left
 from steelyard.serve.catalogue_source import IDENTIFIER, FolderResults, Results
 from steelyard.serve.cell_history import MOST_RESULTS, cell_history
 from steelyard.serve.cell_values import CELLS, cell_csv, cell_list, cell_values
-from steelyard.serve.computing import Computing, TooBusyError
+from steelyard.serve.computing import Computing, TooBusyError, named_faults
 from steelyard.serve.drawing import Drawings, draw
 from steelyard.serve.file_answer import FileAnswer
 from steelyard.serve.finding_tables import ROWS, TableRequest, finding_table
@@ -47,12 +46,14 @@ from steelyard.study import STUDIES
 from steelyard.units import NS_PER_S, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.requests import Request
 
     from steelyard.catalogue import Entry
+    from steelyard.record.provenance import Provenance
     from steelyard.report.page import Figure
+    from steelyard.serve.computing import Found
 
     Handler = Callable[[Request], Awaitable[Response]]
 
@@ -76,19 +77,6 @@ _STATUS: Final[dict[type[SteelyardError], int]] = {
 }
 
 
-def application(directory: Path | None = None, catalogue: str | None = None) -> Starlette:
-    """Give the pages of a folder or a catalogue, without the guard in front of them."""
-    pages = Pages(directory, catalogue)
-    return Starlette(
-        routes=pages.routes(),
-        lifespan=pages.lifespan,
-        exception_handlers={
-            SteelyardError: pages.failed,
-            HTTPException: pages.not_found,
-        },
-    )
-
-
 class Pages:
     """All pages of a server.
 
@@ -105,17 +93,20 @@ class Pages:
         self._results = Results(catalogue) if directory is None else FolderResults(directory, self._computing)
         self._drawings = Drawings()
         self._reports = Reports(self._computing)
-        self._verifications = Verifications()
+        self._verifications = Verifications(self._results)
         self._streams = LiveStreams(lambda snapshot: _rendered("snapshot.html.j2", snapshot=snapshot))
         self._place = self._results.place
 
-    @asynccontextmanager
-    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        """End with the server what it began."""
-        yield
+    def application(self) -> Starlette:
+        """Give the pages without the guard in front of them."""
+        handlers = {SteelyardError: self.failed, HTTPException: self.not_found}
+        return Starlette(routes=self.routes(), exception_handlers=handlers)
+
+    async def close(self) -> None:
+        """End what was begun; what is asked for from now on is refused where it takes long."""
         await self._streams.close()
         await self._verifications.close()
-        self._computing.close()
+        self._computing.end()
         self._results.close()
 
     def routes(self) -> list[Route]:
@@ -145,7 +136,7 @@ class Pages:
         """Say what cannot be shown and why."""
         known = error if isinstance(error, SteelyardError) else TooBusyError(str(error))
         status = next((code for kind, code in _STATUS.items() if isinstance(known, kind)), 422)
-        status = 404 if known.code == "data.result" else status
+        status = {"data.result": 404, "data.catalogue": 503}.get(known.code, status)
         return self._page(
             request,
             "failure.html.j2",
@@ -212,7 +203,7 @@ class Pages:
     async def result(self, request: Request) -> Response:
         """Show one result."""
         entry = await self._entry(request)
-        verified = self._verifications.of(entry.id, entry.folder)
+        verified = await self._verifications.of(entry.id, entry.folder) if _is_here(entry) else None
         return self._page(
             request,
             "result.html.j2",
@@ -223,7 +214,7 @@ class Pages:
             is_busy=self._verifications.is_busy,
             is_here=_is_here(entry),
             has_report=_is_here(entry) and (entry.folder / REPORT_NAME).is_file(),
-            has_scripts=_is_here(entry) and has_own_scripts(entry.folder),
+            has_scripts=_is_here(entry) and await asyncio.to_thread(has_own_scripts, entry.folder),
         )
 
     async def report(self, request: Request) -> Response:
@@ -312,8 +303,7 @@ class Pages:
     async def provenance(self, request: Request) -> Response:
         """Show where a result comes from."""
         entry = await self._here(request)
-        require_contained(entry.folder)
-        found = await asyncio.to_thread(read_provenance, entry.folder)
+        found = await _read(_provenance, entry.folder)
         return self._page(
             request,
             "provenance.html.j2",
@@ -326,8 +316,8 @@ class Pages:
     async def verify(self, request: Request) -> Response:
         """Begin to compute a result again."""
         entry = await self._here(request)
-        require_contained(entry.folder)
-        if not self._verifications.begin(entry.id, entry.folder):
+        await _read(require_contained, entry.folder)
+        if not await self._verifications.begin(entry.id, entry.folder):
             message = "another result is being verified"
             raise TooBusyError(message, hint="one at a time: try again when it is done")
         return RedirectResponse(f"/results/{entry.id}#verify", status_code=303)
@@ -336,7 +326,7 @@ class Pages:
         """Show a study that is running."""
         entry = await self._here(request)
         is_running = await asyncio.to_thread(is_held, entry.folder)
-        snapshot = await asyncio.to_thread(lambda: Follower(entry.folder).snapshot()) if is_running else None
+        snapshot = await _read(lambda: Follower(entry.folder).snapshot()) if is_running else None
         return self._page(
             request,
             "live.html.j2",
@@ -350,11 +340,7 @@ class Pages:
     async def events(self, request: Request) -> Response:
         """Give the events of a study that is running."""
         entry = await self._here(request)
-        self._streams.require_room()
-        headers = {"Cache-Control": "no-store"}
-        return StreamingResponse(
-            self._streams.events(entry.folder), media_type="text/event-stream", headers=headers
-        )
+        return self._streams.answer(entry.id, entry.folder)
 
     async def compared(self, request: Request) -> Response:
         """Show two results side by side."""
@@ -434,6 +420,16 @@ class _Paging:
         self.page, self.total = page, total
         self.count = max(1, -(-total // size))
         self.fields = {name: value for name, value in fields.items() if name != "page" and value}
+
+
+async def _read(read: Callable[..., Found], /, *values: Path) -> Found:
+    with named_faults():
+        return await asyncio.to_thread(read, *values)
+
+
+def _provenance(folder: Path) -> Provenance:
+    require_contained(folder, OF_RUNS)
+    return read_provenance(folder)
 
 
 def _is_here(entry: Entry) -> bool:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from steelyard.catalogue.folder import files_in
 from steelyard.errors import DataError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Collection
     from typing import BinaryIO
 
-MOST_ENTRIES: Final = 20_000
-"""Files of a folder that are looked at; a result has tens, with traces thousands."""
-_DEEPEST: Final = 4
 _HINT: Final = "put the file itself into the result folder"
 
 
@@ -72,40 +71,35 @@ def open_inside(folder: Path, name: str, most_bytes: int) -> BinaryIO:
     return file
 
 
-def require_contained(folder: Path) -> None:
+def require_contained(folder: Path, without: Collection[str] = ()) -> None:
     """Refuse a result folder with a link that leads out of it, or with something that is no file.
 
     Parameters
     ----------
     folder : Path
         Result folder; the analysis that reads it follows links.
+    without : collection of str
+        Folders in it that are not read.
 
     Raises
     ------
     DataError
-        Naming the file.
+        Naming the file, or if the folder has too many to look at each.
     """
     root = os.path.realpath(folder)
-    waiting, seen = [(root, 0)], 0
-    while waiting:
-        place, depth = waiting.pop()
-        try:
-            found = list(os.scandir(place))
-        except OSError as error:
-            message = f"cannot read `{place}`: {error.strerror}"
-            raise DataError(
-                message, hint="the folder may have been changed or removed", code="data.absent"
-            ) from error
-        seen += len(found)
-        for each in found[:MOST_ENTRIES]:
-            is_folder = each.is_dir(follow_symlinks=False)
-            if each.is_symlink():
-                target = os.path.realpath(each.path)
-                if os.path.commonpath([root, target]) != root:
-                    message = f"cannot show `{folder}`: `{each.path}` is a link that leads out of it"
-                    raise DataError(message, hint=_HINT, code="data.outside")
-            elif is_folder and depth < _DEEPEST and seen <= MOST_ENTRIES:
-                waiting.append((each.path, depth + 1))
-            elif not is_folder and not each.is_file(follow_symlinks=False):
-                message = f"cannot show `{folder}`: `{each.path}` is neither a file nor a folder"
+    try:
+        os.scandir(root).close()
+    except OSError as error:
+        message = f"cannot read `{root}`: {error.strerror}"
+        raise DataError(
+            message, hint="the folder may have been changed or removed", code="data.absent"
+        ) from error
+    for each in files_in(Path(root), without):
+        if each.is_symlink():
+            target = os.path.realpath(each.path)
+            if os.path.commonpath([root, target]) != root:
+                message = f"cannot show `{folder}`: `{each.path}` is a link that leads out of it"
                 raise DataError(message, hint=_HINT, code="data.outside")
+        elif not each.is_file(follow_symlinks=False):
+            message = f"cannot show `{folder}`: `{each.path}` is neither a file nor a folder"
+            raise DataError(message, hint=_HINT, code="data.outside")

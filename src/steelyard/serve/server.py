@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import socket
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import uvicorn
 from steelyard.errors import CapabilityError, UsageError
 from steelyard.serve.connections import BoundedProtocol
 from steelyard.serve.guard import FEWEST_TOKEN_CHARACTERS, Guard, is_loopback
-from steelyard.serve.pages import application
+from steelyard.serve.pages import Pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,8 @@ DEFAULT_PORT: Final = 8645
 LARGEST_HEAD: Final = 16_384
 """Bytes of a request line with its headers."""
 _TOKEN_BYTES: Final = 24
-_CLOSING_S: Final = 3
+_CLOSING_S: Final = 2
+"""How long readers may take for the rest of an answer when the server ends [s]."""
 _BACKLOG: Final = 256
 
 
@@ -89,9 +91,9 @@ def serve(place: Place, directory: Path | None, catalogue: str | None, said: Cal
     listener = _listening(place)
     try:
         port = int(listener.getsockname()[1])
-        pages = application(directory, catalogue)
+        pages = Pages(directory, catalogue)
         config = uvicorn.Config(
-            Guard(pages, port, token),
+            Guard(pages.application(), port, token),
             http=BoundedProtocol,
             ws="none",
             lifespan="on",
@@ -101,15 +103,29 @@ def serve(place: Place, directory: Path | None, catalogue: str | None, said: Cal
             proxy_headers=False,
             h11_max_incomplete_event_size=LARGEST_HEAD,
             timeout_keep_alive=5,
-            timeout_graceful_shutdown=_CLOSING_S,
+            timeout_graceful_shutdown=2 * _CLOSING_S,
             backlog=_BACKLOG,
         )
         shown = "127.0.0.1" if place.host in {"0.0.0.0", "::", ""} else place.host  # noqa: S104 - shown, not bound
         name = f"[{shown}]" if ":" in shown else shown
         said(f"http://{name}:{port}/" + (f"?token={token}" if token else ""))
-        uvicorn.Server(config).run(sockets=[listener])
+        _Server(config, pages).run(sockets=[listener])
     finally:
         listener.close()
+
+
+class _Server(uvicorn.Server):
+    """A server that ends what would never end by itself: what is followed, computed, or not read."""
+
+    def __init__(self, config: uvicorn.Config, pages: Pages) -> None:
+        super().__init__(config)
+        self._pages = pages
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer what can be answered, and hang up on the rest."""
+        await self._pages.close()
+        asyncio.get_running_loop().call_later(_CLOSING_S, BoundedProtocol.leave_all)
+        await super().shutdown(sockets)
 
 
 def _listening(place: Place) -> socket.socket:

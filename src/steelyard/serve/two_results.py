@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.analyse.comparison.agreement import Agreement, agreements
 from steelyard.analyse.comparison.equivalence import Margin
 from steelyard.errors import UsageError
-from steelyard.report.charts.forest import as_percent, forest, forest_row, labelled_rows
+from steelyard.report.charts.forest import MOST_ROWS, as_percent, forest, forest_row, labelled_rows
 from steelyard.report.charts.parts import difference, is_wide
 from steelyard.report.dataset import dataset
 from steelyard.report.differences import differences
@@ -180,5 +180,5 @@ def _forest(cells: Sequence[CellAgreement], varied: frozenset[str]) -> Figure | 
         f"Second result against the first, with intervals; the dashed line is no change.{more}",
         f"Ratios of {drawn} cells with intervals",
         forest(rows, tones, difference("value", "difference to the first [%]", 1.0 if wide else None)),
-        {"intervals": dataset(rows)},
+        {"intervals": dataset(rows, MOST_ROWS)},
     )

@@ -9,13 +9,18 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from steelyard.catalogue.folder import stamp_of
+from steelyard import __version__
+from steelyard.catalogue import Verified
+from steelyard.catalogue.folder import folder_state
+from steelyard.errors import DataError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from steelyard.serve.catalogue_source import Results
 
 PATIENCE_S: Final = 900.0
 """Longest verification [s]; a result of ten million rows takes a tenth of it."""
@@ -23,33 +28,17 @@ MOST_BYTES: Final = 1_000_000
 SHOWN: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What a verification found.
+class Verifications:
+    """The verifications of this server; the catalogue keeps what came of them.
 
     Parameters
     ----------
-    state : str
-        ``running``, ``confirmed``, ``not confirmed`` or ``failed``.
-    stamp : str
-        Of the files that were verified.
-    took_s : float
-        How long it took [s].
-    problems, not_compared : tuple of str
-        What `steelyard verify` says.
+    results : Results
+        Where they are kept.
     """
 
-    state: str
-    stamp: str
-    took_s: float = 0.0
-    problems: tuple[str, ...] = ()
-    not_compared: tuple[str, ...] = ()
-
-
-class Verifications:
-    """The verifications of this server."""
-
-    def __init__(self) -> None:
+    def __init__(self, results: Results) -> None:
+        self._results = results
         self._found: dict[str, Verified] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -58,18 +47,22 @@ class Verifications:
         """Whether one is running."""
         return self._task is not None and not self._task.done()
 
-    def of(self, identifier: str, folder: Path) -> Verified | None:
+    async def of(self, identifier: str, folder: Path) -> Verified | None:
         """Give what is known of a result as its files are now."""
-        found = self._found.get(identifier)
-        if found is None or (found.state != "running" and found.stamp != stamp_of(folder)):
-            return None
-        return found
+        found = self._found.get(identifier) or await self._results.verified(folder)
+        if found is None or found.state == "running":
+            return found
+        try:
+            return found if found.stamp == await asyncio.to_thread(folder_state, folder) else None
+        except DataError:
+            return None  # it has got more files since than anybody looks at
 
-    def begin(self, identifier: str, folder: Path) -> bool:
+    async def begin(self, identifier: str, folder: Path) -> bool:
         """Begin to verify a result; say whether that was possible."""
+        stamp = await asyncio.to_thread(folder_state, folder)
         if self.is_busy:
             return False
-        self._found[identifier] = Verified("running", stamp_of(folder))
+        self._found[identifier] = Verified("running", stamp)
         self._task = asyncio.create_task(self._verify(identifier, folder))
         return True
 
@@ -94,7 +87,8 @@ class Verifications:
             output, errors = await asyncio.wait_for(process.communicate(), PATIENCE_S)
         except TimeoutError:
             reason = f"it took longer than {PATIENCE_S:g} s and was ended"
-            self._found[identifier] = Verified("failed", stamp, PATIENCE_S, (reason,))
+            now = datetime.now(UTC)
+            self._found[identifier] = Verified("failed", stamp, PATIENCE_S, (reason,), ended=now)
             return
         except asyncio.CancelledError:
             self._found.pop(identifier, None)
@@ -104,10 +98,14 @@ class Verifications:
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
         took_s = time.monotonic() - begin_s
-        self._found[identifier] = _verified(output, errors, stamp, took_s)
+        found = self._found[identifier] = _verified(output, errors, stamp, took_s)
+        if found.state != "failed" and await self._results.keep_verified(folder, found):
+            # Another server of the same catalogue may verify it later: what is kept is the latest.
+            del self._found[identifier]
 
 
 def _verified(output: bytes, errors: bytes, stamp: str, took_s: float) -> Verified:
+    now = datetime.now(UTC)
     try:
         answer = json.loads(output)
         problems = tuple(map(str, answer["problems"][:SHOWN]))
@@ -115,5 +113,6 @@ def _verified(output: bytes, errors: bytes, stamp: str, took_s: float) -> Verifi
         state = "confirmed" if answer["confirmed"] else "not confirmed"
     except (ValueError, KeyError, TypeError):
         lines = errors.decode("utf-8", "replace").strip().splitlines()[-SHOWN:]
-        return Verified("failed", stamp, took_s, tuple(lines) or ("it ended without an answer",))
-    return Verified(state, stamp, took_s, problems, lacks)
+        said = tuple(lines) or ("it ended without an answer",)
+        return Verified("failed", stamp, took_s, said, (), now, __version__)
+    return Verified(state, stamp, took_s, problems, lacks, now, __version__)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LEFT_OUT: Final = {
     "logs": "what launchers and isolation technologies said; it may name users and hosts",
     LABELS_NAME: "tags and the note are its owner's",
+    "placed": "what hosts recorded is in the ledger, and what they said may name users",
     "devices.toml": "follows from the plan, and stands beside the result",
     "ledger.sqlite.lock": "holds nothing",
     "ledger.sqlite-shm": "holds nothing",

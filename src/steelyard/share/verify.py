@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.model.document import is_older_schema
 from steelyard.model.finding import fields_beyond, read_findings
 from steelyard.model.plan import read_plan
-from steelyard.record.interim_log import LOOKS_NAME
+from steelyard.record.interim_log import CANDIDATES_NAME, LOOKS_NAME
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.record.schema import PLAN_KEY, RUNS_SCHEMA
 from steelyard.record.seal import altered_tables, hash_tables
@@ -38,6 +38,7 @@ RAW: Final = (
     PROVENANCE_NAME,
     "analysis.json",
     LOOKS_NAME,
+    CANDIDATES_NAME,
     "runs.parquet",
     "measurements",
     TRACES_NAME,

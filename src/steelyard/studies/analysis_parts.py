@@ -29,12 +29,12 @@ def finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def estimate_of(pooled: Pooled, *, unit: str, method: str, scale: float = 1.0) -> Estimate:
+def estimate_of(pooled: Pooled, *, unit: str, scale: float = 1.0) -> Estimate:
     """Give the estimate of a pooled statistic."""
     return Estimate(
         value=finite(pooled.value * scale),
         unit=unit,
-        method=method,
+        method=pooled.method,
         low=finite(pooled.low * scale),
         high=finite(pooled.high * scale),
         level=None if math.isnan(pooled.low) else 0.95,

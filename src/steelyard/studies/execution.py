@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from steelyard.errors import DataError, SteelyardError, UsageError, unwritable
@@ -24,20 +25,25 @@ from steelyard.record.tables import write_tables
 from steelyard.record.trace_folder import TRACES_NAME
 from steelyard.run.executor.executor import execute
 from steelyard.run.executor.run_files import RunFiles
-from steelyard.run.executor.run_options import ExecutionOptions
+from steelyard.run.executor.run_options import EveryBatch, ExecutionOptions
+from steelyard.run.isolation.interface import Availability
 from steelyard.run.isolation.registry import TECHNOLOGIES, sweep_all
 from steelyard.run.isolation.root_view import folders_needed
 from steelyard.run.machine.affinity import memory_nodes_of, place
 from steelyard.run.machine.gate import Policy
 from steelyard.run.machine.host import read_fingerprint, read_topology
-from steelyard.run.machine.preparation import MachineRequest, machine_prepared
-from steelyard.run.progress import format_left
+from steelyard.run.machine.preparation import LOCK_PATIENCE_S, MachineRequest, machine_prepared
+from steelyard.run.progress import Silent, format_left
 from steelyard.run.redact import without_secrets
 from steelyard.run.session import open_session
+from steelyard.studies.host_facts import planned_for
+from steelyard.studies.placed.describing import common_facts, common_technology, describe_hosts, differences
+from steelyard.studies.placed.driver import execute_placed
+from steelyard.studies.placed.parts import PARTS_PER_HOST, PLACED_NAME
 from steelyard.studies.request import differing_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -45,9 +51,11 @@ if TYPE_CHECKING:
     from steelyard.model import Plan
     from steelyard.record.provenance import Provenance
     from steelyard.run.executor.executor import ExecutionSummary
-    from steelyard.run.isolation.interface import Availability
+    from steelyard.run.executor.run_options import Selection, Sink
+    from steelyard.run.hosts.engine import Engine
     from steelyard.run.machine.preparation import PreparedMachine
     from steelyard.run.progress import Progress
+    from steelyard.studies.placed.describing import Described
     from steelyard.study import Study
 
 
@@ -58,10 +66,13 @@ class ProbedTechnologies(Mapping[str, "Availability"]):
     ----------
     progress : Progress
         Told which technologies are missing, why, and what repairs it.
+    hosts : dict
+        What other hosts found, where a study is planned for them.
     """
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, hosts: Mapping[str, Described] = MappingProxyType({})) -> None:
         self._progress = progress
+        self._hosts = hosts
         self._tried: dict[str, Availability] = {}
 
     def __getitem__(self, name: str) -> Availability:
@@ -69,7 +80,7 @@ class ProbedTechnologies(Mapping[str, "Availability"]):
             technology = TECHNOLOGIES.find(name)
             if technology is None:
                 raise KeyError(name)
-            found = technology.probe()
+            found = common_technology(self._hosts, name) if self._hosts else technology.probe()
             if not found.available:
                 repair = f" (repair: {found.repair})" if found.repair else ""
                 self._progress.note(f"isolation {name} is not available: {found.reason}{repair}")
@@ -105,6 +116,10 @@ class Assignment:
         Whether the folder may hold a study that was stopped.
     command_line : tuple of str
         For the provenance.
+    placing : callable or None
+        Gives the engine that places the runs on other hosts, for a result folder; ``None``: this host.
+    parts_per_host : int
+        Parts that are placed, for each of them.
     """
 
     study: Study
@@ -112,6 +127,8 @@ class Assignment:
     result: Path
     resume: bool
     command_line: tuple[str, ...]
+    placing: Callable[[Path], Engine] | None = None
+    parts_per_host: int = PARTS_PER_HOST
 
 
 def execute_study(assignment: Assignment, progress: Progress) -> ExecutionSummary:
@@ -144,49 +161,137 @@ def execute_study(assignment: Assignment, progress: Progress) -> ExecutionSummar
 
 
 def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSummary:
-    probed = ProbedTechnologies(progress)
-    plan = _plan(assignment, probed)
+    hosts = _hosts(assignment, progress)
+    probed = ProbedTechnologies(progress, hosts)
+    differing = differences(hosts) if hosts else []
+    for note in differing:
+        progress.note(note)
+    with planned_for(common_facts(hosts)) if hosts else nullcontext():
+        plan = _plan(assignment, probed)
     expected_s = None if assignment.resume else assignment.study.seconds(plan)
     if expected_s is not None:
         progress.note(f"expected to take about {format_left(expected_s)}")
     provenance = _provenance(assignment, plan, probed)
-    topology = read_topology()
-    needed = (cell.execution.command[0] for cell in plan.cells if cell.execution is not None)
-    shown = folders_needed(needed)
+    provenance = replace(provenance, notes=tuple(dict.fromkeys((*provenance.notes, *differing))))
     resume = f"`{resume_command(assignment.study.name, assignment.result)}` continues it"
-    with (
-        assignment.study.inputs_of_runs(plan) as write_inputs,
-        machine_prepared(_wishes(plan), progress=progress.calibrated) as machine,
-        Ledger(assignment.result / LEDGER_NAME, plan.id, when_full=resume) as ledger,
-        assignment.study.selecting(plan, assignment.result) as selection,
-    ):
-        provenance = replace(
-            provenance,
-            calibration=machine.calibration or provenance.calibration,
-            notes=tuple(dict.fromkeys((*provenance.notes, *machine.notes))),
-        )
+    with Ledger(assignment.result / LEDGER_NAME, plan.id, when_full=resume) as ledger:
+        with assignment.study.selecting(plan, assignment.result) as selection:
+            if assignment.placing is None:
+                here = ExecutionHere(assignment.study, plan, assignment.result, selection)
+                return here.execute(ledger, provenance, progress)
+            if not isinstance(selection, EveryBatch):
+                raise _unplaceable(plan)
         write_provenance(assignment.result, provenance)
-        options = ExecutionOptions(
-            placement=lambda count, affinity: place(topology, count, affinity),
-            nodes_of=lambda cpus: memory_nodes_of(topology, cpus),
-            gate=machine.gate,
-            disturbances=machine.gate.close,
-            retries=int(plan.options.get("gate_retries") or 0),
-            progress=progress,
-            files=RunFiles(assignment.result / TRACES_NAME, write_inputs),
-            selection=selection,
-        )
-        try:
-            with open_session(assignment.result / "logs", sweep_all, shown) as session:
-                summary = execute(plan, session, ledger, options)
-        except BaseException:
+        parts = assignment.result.absolute() / PLACED_NAME
+        parts.mkdir(exist_ok=True)
+        engine = assignment.placing(parts)
+        result, parts_per_host = assignment.result.absolute(), assignment.parts_per_host
+        return execute_placed(plan, result, ledger, engine, progress, parts_per_host=parts_per_host)
+
+
+def _hosts(assignment: Assignment, progress: Progress) -> dict[str, Described]:
+    """Ask the hosts that a new study is placed on what they are; nothing where it is run here."""
+    if assignment.placing is None or assignment.resume:
+        return {}
+    asked: dict[str, None] = {}
+    for works in (True, False):
+        imagined = _Imagined(asked, works=works)
+        with suppress(SteelyardError):  # planning says it, of the hosts
+            assignment.study.sketch(assignment.options or assignment.study.options(), imagined)
+    return describe_hosts(assignment.placing, assignment.result, [*asked], progress)
+
+
+class _Imagined(ProbedTechnologies):
+    """Technologies that all work, or none: a sketch with both asks for those that a plan may ask for."""
+
+    def __init__(self, asked: dict[str, None], *, works: bool) -> None:
+        super().__init__(Silent())
+        self._asked, self._works = asked, works
+
+    def __getitem__(self, name: str) -> Availability:
+        if TECHNOLOGIES.find(name) is None:
+            raise KeyError(name)
+        self._asked[name] = None
+        return Availability.yes(None) if self._works else Availability.no("imagined")
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionHere:
+    """Runs batches of a plan on this host.
+
+    Parameters
+    ----------
+    study : Study
+        The study of the plan.
+    plan : Plan
+        Frozen plan.
+    folder : Path
+        Where provenance, logs and files of runs are written.
+    selection : Selection
+        Which batches are run, decided while they are.
+    only : frozenset of int or None
+        Numbers of the batches that are asked for; ``None``: the whole plan.
+    lock_patience_s : float
+        How long to wait for another study on this host [s].
+    """
+
+    study: Study
+    plan: Plan
+    folder: Path
+    selection: Selection
+    only: frozenset[int] | None = None
+    lock_patience_s: float = LOCK_PATIENCE_S
+
+    def execute(self, sink: Sink, provenance: Provenance, progress: Progress) -> ExecutionSummary:
+        """Make the machine ready, run what is wanted, and write what was seen into the provenance.
+
+        Raises
+        ------
+        RunError, GateError, CapabilityError, DataError
+            From the execution; everything finished is in the sink.
+        """
+        topology = read_topology()
+        needed = (cell.execution.command[0] for cell in self.plan.cells if cell.execution is not None)
+        shown = folders_needed(needed)
+        wishes = replace(_wishes(self.plan), lock_patience_s=self.lock_patience_s)
+        with (
+            self.study.inputs_of_runs(self.plan) as write_inputs,
+            machine_prepared(wishes, progress=progress.calibrated) as machine,
+        ):
+            provenance = replace(
+                provenance,
+                calibration=machine.calibration or provenance.calibration,
+                notes=tuple(dict.fromkeys((*provenance.notes, *machine.notes))),
+            )
+            write_provenance(self.folder, provenance)
+            options = ExecutionOptions(
+                placement=lambda count, affinity: place(topology, count, affinity),
+                nodes_of=lambda cpus: memory_nodes_of(topology, cpus),
+                gate=machine.gate,
+                disturbances=machine.gate.close,
+                retries=int(self.plan.options.get("gate_retries") or 0),
+                progress=progress,
+                files=RunFiles(self.folder / TRACES_NAME, write_inputs),
+                selection=self.selection,
+                only=self.only,
+            )
+            try:
+                with open_session(self.folder / "logs", sweep_all, shown) as session:
+                    summary = execute(self.plan, session, sink, options)
+            except BaseException:
+                machine.release()
+                with suppress(DataError):  # on a full disk the failure on its way says more
+                    write_provenance(self.folder, _ended(provenance, machine))
+                raise
             machine.release()
-            with suppress(DataError):  # on a full disk the failure on its way says more
-                write_provenance(assignment.result, _ended(provenance, machine))
-            raise
-        machine.release()
-        write_provenance(assignment.result, _ended(provenance, machine))
-        return summary
+            write_provenance(self.folder, _ended(provenance, machine))
+            return summary
+
+
+def _unplaceable(plan: Plan) -> UsageError:
+    message = f"cannot place this {plan.study} study on other hosts: it decides while it is run what is run"
+    hint = "ask for a number of blocks, or run it without --on"
+    return UsageError(message, hint=hint, code="usage.not-placeable")
 
 
 def _wishes(plan: Plan) -> MachineRequest:
@@ -268,12 +373,17 @@ def _write_plan(plan: Plan, path: Path) -> None:
 
 
 def _provenance(assignment: Assignment, plan: Plan, probed: ProbedTechnologies) -> Provenance:
-    fingerprint = read_fingerprint()
-    now = replace(
-        begin_provenance(plan, map(without_secrets, assignment.command_line), host_id=fingerprint.host_id),
-        host=asdict(fingerprint),
-        technologies={name: asdict(found) for name, found in probed.tried.items()},
-    )
+    now = provenance_here(plan, assignment.command_line, probed)
     if (assignment.result / PROVENANCE_NAME).exists():
         return continue_provenance(read_provenance(assignment.result), now)
     return now
+
+
+def provenance_here(plan: Plan, command_line: Iterable[str], probed: ProbedTechnologies) -> Provenance:
+    """Give the provenance of what begins now on this host."""
+    fingerprint = read_fingerprint()
+    return replace(
+        begin_provenance(plan, map(without_secrets, command_line), host_id=fingerprint.host_id),
+        host=asdict(fingerprint),
+        technologies={name: asdict(found) for name, found in probed.tried.items()},
+    )

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
+from typing import TYPE_CHECKING, Final
 
 from steelyard.design.worker_counts import HostFacts
 from steelyard.errors import CapabilityError
 from steelyard.run.guest.machine import choose_accelerator
 from steelyard.run.machine.host import Topology, read_topology
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+_PLANNED: Final[ContextVar[HostFacts | None]] = ContextVar("planned", default=None)
+
+
+def host_facts() -> HostFacts:
+    """Give what the design needs to know of this machine, or of the hosts that are planned for."""
+    return _PLANNED.get() or _own_facts()
+
+
+@contextmanager
+def planned_for(facts: HostFacts) -> Iterator[None]:
+    """Plan for other hosts than this one."""
+    token = _PLANNED.set(facts)
+    try:
+        yield
+    finally:
+        _PLANNED.reset(token)
+
 
 @cache
-def host_facts() -> HostFacts:
-    """Give what the design needs to know of this machine."""
+def _own_facts() -> HostFacts:
     return facts_of(read_topology(), hardware_virtualisation=_has_hardware_virtualisation())
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
+from steelyard.analyse.comparison.interim_schedule import Extent
 from steelyard.design.study_file import frozen
 from steelyard.errors import CapabilityError, DataError, UsageError
 from steelyard.record.provenance import read_provenance
@@ -16,7 +17,7 @@ from steelyard.share.rerun import absent_programs
 from steelyard.studies.comparison.contender import Commands
 from steelyard.studies.comparison.report.page import write_report
 from steelyard.studies.comparison.run.execution import compare_commands
-from steelyard.studies.comparison.terms import planned_terms
+from steelyard.studies.comparison.terms import command_count, planned_terms
 from steelyard.studies.execution import Assignment, execute_study
 from steelyard.studies.request import differing_keys
 from steelyard.study import study
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from steelyard.studies.rerun_places import Places
 
 COMPARISON: Final = "compare"
+BISECTION: Final = "bisect"
 _NOT_IN_PLAN: Final = (
     "--setup",
     "--prepare",
@@ -59,6 +61,10 @@ def require_repeatable(result: Path, plan: Plan) -> None:
     """
     if plan.study == COMPARISON:
         _require_plain_comparison(result, plan)
+    elif plan.study == BISECTION:
+        message = "cannot repeat a bisection: its programs are built from a repository"
+        hint = "run `steelyard bisect` in the repository; `steelyard verify` computes it again"
+        raise UsageError(message, hint=hint)
     elif plan.options.get("request") is None:
         message = f"cannot repeat the result of `{plan.study}`: it was imported, not measured by Steelyard"
         hint = "`steelyard compare-results` compares it with your own result"
@@ -124,7 +130,7 @@ def repeat(
 
 def _compare_again(theirs: Plan, result: Path, command_line: tuple[str, ...]) -> None:
     terms, pairs = planned_terms(theirs)
-    cells = [cell for cell in theirs.cells[: len(theirs.cells) // 2] if cell.execution is not None]
+    cells = [cell for cell in theirs.cells[: command_count(theirs)] if cell.execution is not None]
     commands = Commands(
         texts=tuple(shlex.join(cell.execution.command) for cell in cells if cell.execution is not None),
         names=tuple(cell.levels["command"] for cell in cells),
@@ -132,6 +138,8 @@ def _compare_again(theirs: Plan, result: Path, command_line: tuple[str, ...]) ->
     )
     cpus = str(theirs.options.get("cpus") or "")
     # Commands of a stranger get no variable of ours but the few that a program needs.
-    terms = replace(terms, cpus=tuple(int(cpu) for cpu in cpus.split(",") if cpu), is_clean=True)
+    terms = replace(terms, cpus=tuple(int(cpu) for cpu in cpus.split(",") if cpu), is_clean=True, trial="")
+    if terms.hosts:  # hosts of somebody else
+        terms = replace(terms, hosts=0, extent=Extent())
     compare_commands(commands, terms, result, command_line=command_line)
     write_report(result)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
+from steelyard.record.placed.hosts import host_names
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.report.evidence import named_findings
 from steelyard.report.page import Figure, Notice, Page
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from steelyard.record.provenance import Provenance
     from steelyard.report.page import Opening, Section
     from steelyard.report.sentence import Phrasing
+
+_MOST_NAMED: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +106,22 @@ def read_reported(folder: Path) -> ReportedResult:
     return ReportedResult(findings, plan, provenance)
 
 
+def measuring_hosts(provenance: Provenance) -> Iterator[tuple[str, str]]:
+    """Give the host that measured, for the head of a page, or those that the runs were placed on."""
+    placed = list(host_names(provenance, provenance.hosts).values())
+    name = provenance.host.get("hostname") or provenance.host_id
+    if len(placed) > 1:
+        more = len(placed) - _MOST_NAMED
+        yield "hosts", f"{len(placed)}: {', '.join(placed[:_MOST_NAMED])}{' ...' if more > 0 else ''}"
+    elif name := next(iter(placed), name):
+        yield "host", str(name)
+
+
 def where_and_when(provenance: Provenance | None) -> Iterator[tuple[str, str]]:
-    """Give the host and the begin of the first session, for the head of a page."""
+    """Give the hosts and the begin of the first session, for the head of a page."""
     if provenance is None:
         return
-    name = provenance.host.get("hostname") or provenance.host_id
-    if name:
-        yield "host", str(name)
+    yield from measuring_hosts(provenance)
     if provenance.sessions:
         yield "measured", provenance.sessions[0].begun_utc.replace("T", " ")[:16] + " UTC"
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 import zipfile
 from contextlib import closing
 from dataclasses import replace
@@ -173,6 +176,7 @@ def test_texts_of_a_stranger_are_kept_as_texts(address: str, results: Path) -> N
 
 WRITER = """
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from steelyard.catalogue import Catalogue
@@ -275,7 +279,9 @@ def test_a_list_fits_80_columns(results: Path, tmp_path: Path, capsys: pytest.Ca
     assert execute(["results", "list", "--catalogue", place, "--since", "yesterday"]) == 2
 
 
-@pytest.mark.parametrize(("file", "form"), [("hyperfine.json", "hyperfine"), ("pyperf.json", "pyperf")])
+@pytest.mark.parametrize(
+    ("file", "form"), [("hyperfine.json", "hyperfine"), ("harnesses/catch2.xml", "catch2")]
+)
 def test_a_file_of_another_tool_is_opened_in_one_command(
     file: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,6 +295,88 @@ def test_a_file_of_another_tool_is_opened_in_one_command(
     assert execute(["open", str(page.parent)]) == 0
     assert execute(["open", str(page)]) == 5
     assert "no format reads it" in capsys.readouterr().err
+
+
+NESTED = b"[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"", "it is empty"), (NESTED, "not JSON"), (gzip.compress(NESTED)[:-20], "gzip that was cut off")],
+)
+def test_a_damaged_file_is_refused_at_once_by_what_is_wrong_with_it(
+    content: bytes,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").write_bytes(content)
+    assert execute(["open", "a"]) == 5
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_pipe_is_read_as_the_format_that_is_named_and_never_tried(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(tmp_path / "p")
+    assert execute(["open", "p"]) == 5
+    assert "it is a pipe, which is read once only, and no format is named" in capsys.readouterr().err
+    content = (Path(__file__).parents[2] / "golden/importers/hyperfine.json").read_bytes()
+    writer = threading.Thread(target=lambda: (tmp_path / "p").write_bytes(content))
+    writer.start()
+    assert execute(["open", "p", "--format", "hyperfine", "--out", "r", "--no-browser"]) == 0
+    writer.join()
+
+
+def test_of_a_damaged_file_the_format_that_knows_it_best_says_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sample = Path(__file__).parents[2] / "golden/importers/harnesses/nanobench.json"
+    text = sample.read_text(encoding="utf-8").replace('"elapsed": ', '"elapsed": -', 1)
+    (tmp_path / "n.json").write_text(text, encoding="utf-8")
+    assert execute(["open", "n.json", "--no-browser"]) == 5
+    said = capsys.readouterr().err
+    assert "as `nanobench`: `n.json`, at `results[0].measurements[0].elapsed`: " in said
+    assert not list(tmp_path.glob("steelyard-results/*"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "sysbench 1.0.20\nNumber of threads: 1\n\nThreads started!\n",
+            "as `sysbench`: `f`, line 4: the lines",
+        ),
+        (" Performance counter stats for 'true':\n\n 0.69 msec task-clock\n", "as `perf-stat`: `f`, line 1"),
+        (
+            "Benchmark   Time   CPU   Iterations\nBM_A  5 ns  5 ns  100\n",
+            "hint: expected Google Benchmark's JSON",
+        ),
+        (
+            '{"start": {"connected": []}, "intervals": [], "end": {}, "error": "no route"}',
+            "; a test failed: no route",
+        ),
+        ('{"results": [{"command": "a", ', "as JSON: `f`, line 1, column 31: not JSON: "),
+        ('{\n"unknown": 1\n}', "as JSON: no tool is known that writes such a document"),
+        ("a\tb\n1\t2\n", "as a table: "),
+    ],
+)
+def test_a_file_that_no_format_reads_is_called_what_it_is(
+    text: str,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f").write_text(text, encoding="utf-8")
+    assert execute(["open", "f", "--no-browser"]) == 5
+    assert said in capsys.readouterr().err
 
 
 def test_a_package_is_opened_with_a_report_made_here(

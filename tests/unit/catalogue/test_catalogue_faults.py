@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +24,10 @@ from steelyard.catalogue.scan import scan
 from steelyard.cli import execute
 from steelyard.errors import CapabilityError, DataError, UsageError
 from steelyard.record.labels import read_labels
+from steelyard.record.provenance import read_provenance, write_provenance
 from steelyard.share.complete_result import strangers
+
+PACKAGES = Path(__file__).parents[2] / "fixtures" / "packages"
 
 
 def quiet(_done: int, _total: int) -> None:
@@ -207,6 +214,16 @@ def test_tags_that_are_given_at_once_are_all_kept(catalogue: str, results: Path)
     assert len(read_labels(results / "compare").tags) == 6
 
 
+def test_what_is_removed_beside_a_scan_is_not_listed(catalogue: str, results: Path) -> None:
+    with Catalogue.at(catalogue) as opened:
+        done = scan(
+            opened, [results], lambda _done, _total: shutil.rmtree(results / "compare", ignore_errors=True)
+        )
+        assert len(done.new) == 2
+        assert not done.damaged
+        assert opened.entries().total == 2
+
+
 def test_a_limit_beyond_all_numbers_is_all(catalogue: str, results: Path) -> None:
     with Catalogue.at(catalogue) as opened:
         scan(opened, [results], quiet)
@@ -237,3 +254,74 @@ def test_a_writer_that_is_suspended_is_not_waited_for_without_end(results: Path)
             with Catalogue.at(place, patience_s=1) as opened, pytest.raises(DataError, match="timeout"):
                 opened.register(results / "compare")
             assert time.monotonic() - began_s < 5
+
+
+def test_a_full_disk_keeps_nobody_from_reading(catalogue: str, results: Path) -> None:
+    with Catalogue.at(catalogue) as opened:
+        total = len(scan(opened, [results], quiet).new)
+    # Nothing can be written to any file, as on a full disk; pipes are none.
+    words = f"ulimit -f 0; trap '' XFSZ; exec {shlex.quote(sys.executable)} -B -m steelyard results"
+    listed = subprocess.run(
+        ["bash", "-c", f"{words} list --json"], capture_output=True, text=True, check=False
+    )
+    assert listed.returncode == 0, listed.stderr
+    assert len(json.loads(listed.stdout)["results"]) == total
+    scanned = subprocess.run(
+        ["bash", "-c", f"{words} scan {shlex.quote(str(results))}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert scanned.returncode != 0
+    assert "cannot use the catalogue" in scanned.stderr
+    assert "hint:" in scanned.stderr
+    assert "Traceback" not in scanned.stderr
+
+
+KILLED = """
+import os
+import shutil
+import signal
+import sys
+from steelyard.cli import execute
+copytree = shutil.copytree
+def cut(*values, **options):
+    copytree(*values, **options)
+    os.kill(os.getpid(), signal.SIGKILL)
+shutil.copytree = cut
+execute(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("has_provenance", [False, True])
+def test_an_import_that_was_cut_off_is_not_complete(
+    catalogue: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, has_provenance: bool
+) -> None:
+    table, result = tmp_path / "t.csv", tmp_path / "t"
+    table.write_text("value,workload\n" + "1,a\n2,b\n" * 10, encoding="utf-8")
+    assert execute(["import", "csv", str(table), "--unit", "ms", "--out", str(result)]) == 0
+    if has_provenance:
+        write_provenance(result, replace(read_provenance(result), tables={}))
+    else:
+        (result / "provenance.json").unlink()
+    capsys.readouterr()
+    assert execute(["open", str(result), "--no-browser"]) == 5
+    assert "was cut off" in capsys.readouterr().err
+    execute(["analyse", str(result)])
+    with Catalogue.at(catalogue) as opened:
+        scan(opened, [result], quiet)
+        assert [each.state for each in opened.entries().entries] == ["incomplete"]
+
+
+def test_a_package_whose_opening_is_killed_is_no_result(
+    catalogue: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = PACKAGES / "steelyard-0.1.0-run-compare.zip"
+    words = ["open", str(package), "--no-browser", "--out", str(tmp_path / "results" / "theirs")]
+    done = subprocess.run([sys.executable, "-c", KILLED, *words], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert execute(["results", "scan", str(tmp_path / "results")]) == 0
+    assert "0 result folders" in capsys.readouterr().out
+    assert execute(words) == 0
+    with Catalogue.at(catalogue) as opened:
+        assert [each.state for each in opened.entries().entries] == ["complete"]

@@ -55,15 +55,17 @@ def test_a_damaged_file_is_an_error_of_the_data(tmp_path: Path, capsys: pytest.C
 
 
 def test_an_unknown_format_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(["import", "benchexec", "x", "--out", str(tmp_path / "r")]) == 2
-    assert "allowed: `criterion`, `csv`" in capsys.readouterr().err
+    assert execute(["import", "geekbench", "x", "--out", str(tmp_path / "r")]) == 2
+    said = capsys.readouterr().err
+    assert "not a format that can be imported; allowed: `" in said
+    assert "`criterion`, `csv`" in said
 
 
 @pytest.mark.parametrize(
     ("words", "part"),
     [
         (["hyperfine"], "no file is given"),
-        (["hyperfine", "t.csv", "--unit", "ms"], "`--unit` for `csv`, `messages` and `plogp`"),
+        (["hyperfine", "t.csv", "--unit", "ms"], "`--unit` for `csv`, `messages`, `plogp`"),
         (["recodex", "t.csv", "--unit", "ms"], "takes files, and no option of tables"),
         (["csv", "t.csv", "--column", "value"], "is not of the form ROLE=COLUMN"),
     ],

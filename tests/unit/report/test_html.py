@@ -11,12 +11,28 @@ from typing import Any
 import pytest
 
 from steelyard.model.finding import Estimate, Evidence, Finding
+from steelyard.report import table_spec
 from steelyard.report.charts.histogram import histogram_of_ratios
 from steelyard.report.dataset import dataset
+from steelyard.report.drawing.figures import with_data
+from steelyard.report.evidence import named_findings
 from steelyard.report.html import ROWS_UNFOLDED, render_html
-from steelyard.report.page import Card, CardGroup, Column, Figure, Notice, Page, Prose, Section, Table, Value
+from steelyard.report.page import (
+    MOST_ROWS,
+    Card,
+    CardGroup,
+    Column,
+    Figure,
+    Notice,
+    Page,
+    Prose,
+    Section,
+    Table,
+    Value,
+)
 from steelyard.report.sentence import Part, Statement
 from steelyard.report.shown_text import shown
+from steelyard.report.tables import to_markdown
 
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>\u2028"
 
@@ -224,3 +240,59 @@ def test_every_text_stands_out_from_what_is_behind_it(theme: int) -> None:
     for text, ground in pairs:
         light, dark = sorted((luminance(colours[each]) + 0.05 for each in (text, ground)), reverse=True)
         assert light / dark >= 4.5, (text, ground)
+
+
+def test_a_page_has_the_first_rows_of_a_long_table_and_says_where_the_rest_is() -> None:
+    def page(count: int, file: str | None) -> str:
+        findings = {f"f{place}": Finding(f"f{place}", "cell", {}, "flat") for place in range(count)}
+        rows = tuple((Value(f"row {place}", finding=f"f{place}"),) for place in range(count))
+        table = Table("cells", "Cells", (Column("n"),), rows, file=file, summary="all flat")
+        return render_html(Page("s", "q", (), (), (), (), (Section("a", "A", "", (table,)),), findings))
+
+    rest = (
+        f"all flat; the first {MOST_ROWS} of {MOST_ROWS + 1} rows are shown, and the filter searches only "
+        "these; all are in tables/cells.csv, and the pages of steelyard serve search all."
+    )
+    cut, whole, alone = (
+        page(MOST_ROWS + 1, "tables/cells.csv"),
+        page(MOST_ROWS, "tables/cells.csv"),
+        page(MOST_ROWS + 1, None),
+    )
+    assert rest in cut
+    assert f"row {MOST_ROWS - 1}" in cut
+    assert f"row {MOST_ROWS}" not in cut
+    assert f'"f{MOST_ROWS}"' not in cut, "nor its evidence"
+    assert "rows are shown" not in whole + alone
+    assert f"row {MOST_ROWS - 1}" in whole
+    assert f"row {MOST_ROWS}" in alone
+
+
+def test_rows_of_a_long_table_are_made_when_they_are_shown() -> None:
+    """The fault: of 100 000 cells a report took 1.7 GB and 48 s, and 30 rows of them were drawn."""
+    made: list[int] = []
+
+    def fill(number: int) -> Value:
+        made.append(number)
+        return Value(f"row\u202e {number}", finding=f"f{number}")
+
+    spec = table_spec.TableSpec("cells", "Cells", (table_spec.text("n", fill),))
+    numbers = range(3 * MOST_ROWS)
+    table = spec.build(numbers)
+    assert table is not None
+    page = Page("s", "q", (), (), (), (), (Section("a", "A", "", (table,)),))
+    assert len(page.tables()[0].rows) == 3 * MOST_ROWS
+    assert set(named_findings(page)) == {f"f{number}" for number in range(MOST_ROWS)}
+    assert "row&lt;U+202E&gt; 499" in render_html(page)
+    assert set(made) == set(range(MOST_ROWS))
+    assert page.tables()[0].rows[-1][0].text == f"row<U+202E> {3 * MOST_ROWS - 1}"
+    assert to_markdown(page.tables()[0]).count("row") == 3 * MOST_ROWS
+
+
+def test_a_page_has_the_data_of_what_a_chart_draws() -> None:
+    data = dataset([{"label": f"row {place}", "value": place} for place in range(40)], 30)
+    figure = Figure("forest", "F", "", "", {}, {"intervals": data})
+    written = render_html(Page("s", "q", (), (), (), (), (Section("a", "A", "", (figure,)),)))
+    assert "row 29" in written
+    assert "row 30" not in written
+    assert len(data.rows()) == 40, "its table has all"
+    assert len(with_data(figure, 800)["datasets"]["intervals"]) == 30  # type: ignore[index,call-overload,arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import threading
 import time
 from contextlib import ExitStack
@@ -13,8 +14,8 @@ import pytest
 
 from fixtures.git_repository import MadeRepository
 from steelyard.errors import DataError, SteelyardError, UsageError
-from steelyard.revisions.build import BuildCache
-from steelyard.revisions.repository import Repository, chosen
+from steelyard.revisions.build import BuildCache, build_key
+from steelyard.revisions.repository import Repository, chosen, outside_hooks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -193,6 +194,25 @@ def test_an_interrupted_build_leaves_nothing(
     assert alive.stdout == b"", "what is dead and not collected yet does no harm"
 
 
+def test_a_build_ends_with_the_process_that_wanted_it(made: MadeRepository, cache: BuildCache) -> None:
+    program = (
+        "import sys; from pathlib import Path; from steelyard.revisions.build import BuildCache;"
+        "from steelyard.revisions.repository import Repository; repository = Repository(Path(sys.argv[1]));"
+        "commit = repository.commit('work'); cache = BuildCache(Path(sys.argv[2]));"
+        "cache.building(repository, commit, 'echo $$ > group; sleep 777 & sleep 777').__enter__()"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program, made.folder, cache.folder])
+    while not (found := list(cache.folder.glob("*/group"))) or not found[0].read_text().endswith("\n"):
+        assert process.poll() is None
+        time.sleep(0.02)
+    group = found[0].read_text().strip()
+    process.kill()
+    process.wait()
+    while subprocess.run(["pgrep", "-g", group, "-r", "R,S,D"], capture_output=True, check=False).stdout:
+        time.sleep(0.02)  # the limit of the test ends this
+    assert built(cache, made, "work", "true").status == "ready"
+
+
 def test_two_who_want_the_same_build_make_it_once(made: MadeRepository, cache: BuildCache) -> None:
     command = f"sleep 0.3; echo x >> {made.folder.parent}/count"
     found: list[bool] = []
@@ -277,6 +297,59 @@ def test_submodules_come_from_the_copies_that_are_here(
     assert (found.folder / "made").read_text() == "inner"
 
 
+def test_submodules_inside_of_submodules_come_from_the_copies_that_are_here(
+    tmp_path: Path, made: MadeRepository, cache: BuildCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "protocol.file.allow")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "always")
+    inner, outer = MadeRepository(tmp_path / "inner"), MadeRepository(tmp_path / "outer")
+    inner.commit("inner", code="innermost")
+    outer.git("submodule", "--quiet", "add", str(inner.folder), "deep")
+    outer.commit("outer")
+    made.git("submodule", "--quiet", "add", str(outer.folder), "lib")
+    made.git("submodule", "--quiet", "update", "--init", "--recursive")
+    made.commit("with parts")
+    for name in ("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0"):
+        monkeypatch.delenv(name)
+    for part in (inner, outer):
+        part.folder.rename(tmp_path / f"{part.folder.name} gone")
+    found = built(cache, made, "HEAD", "cat lib/deep/code > made")
+    assert (found.folder / "made").read_text() == "innermost"
+    # Without a copy the reason is Git's, and the hint says what brings it.
+    (made.folder / ".git/modules/lib/modules/deep").rename(tmp_path / "copy")
+    with pytest.raises(DataError, match=r"cannot check out .*: `git submodule` failed: ") as caught:
+        built(cache, made, "HEAD", "true")
+    assert "git submodule update --init --recursive" in str(caught.value.hint)
+
+
+def test_a_shallow_clone_says_what_it_does_not_know(tmp_path: Path, made: MadeRepository) -> None:
+    place = tmp_path / "job"
+    made.git("clone", "--quiet", "--depth=1", "--branch=work", made.folder.as_uri(), str(place))
+    job = MadeRepository(place)
+    job.git("fetch", "--quiet", "--depth=1", "origin", "main:refs/remotes/origin/main")
+    subjects, remarks = names(job, "origin/main", "HEAD")
+    assert subjects == ["readme", "slower"]
+    assert "counts as a change of them; a whole clone (`fetch-depth: 0`" in remarks[0]
+    job.git("fetch", "--quiet", "--unshallow", "origin", "main", "work")
+    assert names(job, "origin/main", "HEAD")[0] == ["first", "slower"]
+
+
+def test_a_bare_repository_and_a_merge_that_has_not_ended_are_refused(
+    tmp_path: Path, made: MadeRepository
+) -> None:
+    made.git("clone", "--quiet", "--bare", str(made.folder), str(tmp_path / "bare"))
+    with pytest.raises(UsageError) as bare:
+        Repository(tmp_path / "bare")
+    assert "git worktree add" in str(bare.value.hint)
+    made.git("checkout", "--quiet", "-b", "other", "v1")
+    made.commit("faster", n="0")
+    with pytest.raises(subprocess.CalledProcessError):
+        made.git("merge", "work")
+    with pytest.raises(UsageError, match=r"`\.` has conflicts: `n` is not merged"):
+        Repository(made.folder).commit(".")
+
+
 def test_names_of_files_and_folders_may_be_anything(tmp_path: Path, cache: BuildCache) -> None:
     made = MadeRepository(tmp_path / "a b\tc'\"ü")
     made.commit("x", n="4", **{"with space $(touch pwned)": "y"})
@@ -301,6 +374,21 @@ def test_what_runs_left_in_a_checkout_does_not_stay(made: MadeRepository, cache:
     (again.folder / "made").unlink()
     assert (built(BuildCache(cache.folder), made, "work").folder / "made").exists()
     assert built(BuildCache(cache.folder), made, "work").is_reused
+
+
+def test_a_package_that_is_imported_builds_nothing_again(
+    made: MadeRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second comparison in a process has what the first one imported, and goes on with its checkouts."""
+    repository = Repository(made.folder)
+    commit = repository.commit("HEAD")
+    monkeypatch.delenv("_RJEM_MALLOC_CONF", raising=False)
+    before = build_key(repository, commit, BUILD)
+    monkeypatch.setenv("_RJEM_MALLOC_CONF", "dirty_decay_ms:500")  # as `import polars` does
+    assert build_key(repository, commit, BUILD) == before
+    assert "_RJEM_MALLOC_CONF" not in outside_hooks()
+    monkeypatch.setenv("OTHER_MALLOC_CONF", "dirty_decay_ms:500")
+    assert build_key(repository, commit, BUILD) != before
 
 
 def test_another_variable_or_compiler_builds_again(

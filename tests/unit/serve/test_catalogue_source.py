@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,8 +14,8 @@ from steelyard.catalogue.folder import MOST_FINDINGS_BYTES, read_folder
 from steelyard.errors import DataError
 from steelyard.record.labels import Labels, write_labels
 from steelyard.serve import catalogue_source
-from steelyard.serve.catalogue_source import FolderResults
-from steelyard.serve.computing import Computing
+from steelyard.serve.catalogue_source import FolderResults, Results
+from steelyard.serve.computing import MOST_WAITING, Computing, TooBusyError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,3 +67,28 @@ def test_findings_that_are_too_large_are_not_read_for_a_list(tmp_path: Path) -> 
             results.close()
 
     asyncio.run(session())
+
+
+def test_hundreds_of_questions_at_once_are_not_all_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_go = threading.Event()
+
+    def slow(*_: object) -> object:
+        assert let_go.wait(20)
+        return None
+
+    async def ask() -> list[object]:
+        results = Results(str(tmp_path / "catalogue.sqlite"))
+        monkeypatch.setattr(results, "_entries", slow)
+        asked = [asyncio.create_task(results.entries(Filter(), "started", 50, 0)) for _ in range(200)]
+        done, _ = await asyncio.wait(asked, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(0)
+        refused = [task for task in asked if task.done()]
+        assert len(refused) == 200 - MOST_WAITING, "the others are refused before anything is answered"
+        let_go.set()
+        await asyncio.gather(*asked, return_exceptions=True)
+        assert await results.entries(Filter(), "started", 50, 0) is None, "later ones are answered again"
+        return [task.exception() for task in done]
+
+    assert all(isinstance(error, TooBusyError) for error in asyncio.run(ask()))

@@ -71,3 +71,32 @@ def test_a_result_without_tables_says_how_to_get_them(folder: Path, monkeypatch:
     with pytest.raises(DataError, match="has no table") as raised:
         finding_table(folder, "2", TableRequest())
     assert "steelyard analyse" in str(raised.value.hint)
+
+
+@pytest.mark.parametrize("largest_bytes", [finding_tables.LARGEST_BYTES, 0])
+def test_words_are_searched_in_all_kinds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, largest_bytes: int
+) -> None:
+    kinds = {"cell": 700, "comparison": 3}
+    findings = tuple(
+        finding(
+            kind,
+            {"workload": f"{kind}{number}"},
+            "flat",
+            evidence=Evidence("measurements", {"cell": str(number)}, ("value",), "mean"),
+        )
+        for kind, count in kinds.items()
+        for number in range(count)
+    )
+    found = FindingSet("imported", "0" * 64, 1, {}, findings)
+    found.write(tmp_path / "findings.json")
+    names = {"cell": "cells", "comparison": "comparisons"}
+    write_claim_tables(tmp_path, found, names)
+    monkeypatch.setattr(finding_tables, "LARGEST_BYTES", largest_bytes)
+    shown = names if largest_bytes == 0 else {name: name for name in names}
+    last = finding_table(tmp_path, "", TableRequest(text="cell699"))
+    assert (last.claim, last.total, last.others) == (shown["cell"], 1, ())
+    only = finding_table(tmp_path, "", TableRequest(text="comparison2"))
+    assert (only.claim, only.total, only.others) == (shown["comparison"], 1, ())
+    both = finding_table(tmp_path, "", TableRequest(claim=shown["cell"], text="n2"))
+    assert (both.claim, both.total, both.others) == (shown["cell"], 0, ((shown["comparison"], 1),))

@@ -59,6 +59,25 @@ def pocock_spending(error: float, fraction: float) -> float:
     return error * math.log1p((math.e - 1) * part)
 
 
+def staged_spending(error: float, fraction: float) -> float:
+    """Give the error that may be spent by an experiment that goes on after its end, each time with as much.
+
+    Parameters
+    ----------
+    error : float
+        Error rate of each stage, in (0, 1).
+    fraction : float
+        Part of the first stage that is over; beyond 1 of the next one, and so on.
+
+    Examples
+    --------
+    >>> staged_spending(0.05, 1.0), staged_spending(0.05, 2.0)
+    (0.05, 0.1)
+    """
+    before = max(math.ceil(fraction) - 1, 0)
+    return before * error + pocock_spending(error, fraction - before)
+
+
 @dataclass(frozen=True, slots=True)
 class _Walk:
     """Where the sum of scores is after a look, given that no look so far ended the test.

@@ -30,7 +30,12 @@ MOST_RELABELLED: Final = 2000
 
 WELCH: Final = "welch-log-ratio"
 BOTH: Final = "welch-and-relabelling"
-_WORDS: Final = {WELCH: "Welch", BOTH: "the wider of Welch and relabelling"}
+OVER_HOSTS: Final = "t-over-hosts"
+_WORDS: Final = {
+    WELCH: "Welch",
+    BOTH: "the wider of Welch and relabelling",
+    OVER_HOSTS: "Student's t over hosts",
+}
 
 MOST_FURTHER_UNITS: Final = 10_000
 """No advice is given beyond this number of further units."""
@@ -81,7 +86,7 @@ class RatioTest:
         Further units per side after which the same spread would settle the question; ``None`` if settled or
         out of reach.
     method : str
-        ``welch-log-ratio``, or ``welch-and-relabelling``: the wider of both.
+        ``welch-log-ratio``; ``welch-and-relabelling``: the wider of both; ``t-over-hosts``.
     objections : tuple of str
         Why the level may be missed; empty where it is kept.
     """
@@ -220,7 +225,32 @@ def welch_test(a: NDArray[np.float64], b: NDArray[np.float64], margin: Margin) -
     difference = mean(b) - mean(a)
     if min(units) < 2:  # noqa: PLR2004 - one unit has no spread
         return RatioTest(exponential(difference), math.nan, math.nan, units, 1.0, 1.0)
-    error, freedom = _satterthwaite(a, b)
+    return student_test(difference, *_satterthwaite(a, b), margin, units)
+
+
+def student_test(
+    difference: float,
+    error: float,
+    freedom: float,
+    margin: Margin,
+    units: tuple[int, int],
+    method: str = WELCH,
+) -> RatioTest:
+    """Give the test of a difference of logarithms by Student's t.
+
+    Parameters
+    ----------
+    difference, error : float
+        The difference and its standard error.
+    freedom : float
+        Degrees of freedom of the error.
+    margin : Margin
+        Of equivalence, and the level.
+    units : tuple of int
+        Units of each side.
+    method : str
+        How it was made.
+    """
     half = float(scipy.special.stdtrit(freedom, (1 + margin.level) / 2)) * error
     bound = math.log1p(margin.relative)
     return RatioTest(
@@ -232,6 +262,7 @@ def welch_test(a: NDArray[np.float64], b: NDArray[np.float64], margin: Margin) -
         p_equivalent=max(
             upper_tail(bound - difference, error, freedom), upper_tail(bound + difference, error, freedom)
         ),
+        method=method,
     )
 
 

@@ -7,20 +7,27 @@ logarithms inside a block, so whatever drifts from block to block falls out.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import scipy  # `scipy.special` is loaded when it is first used: start-up time
 
-from steelyard.analyse.comparison.alpha_spending import crossing_bounds, pocock_spending
+from steelyard.analyse.comparison.alpha_spending import crossing_bounds, pocock_spending, staged_spending
 from steelyard.analyse.comparison.equivalence import MOST_FURTHER_UNITS, Margin, Verdict
+from steelyard.analyse.comparison.quantile_ratio import (
+    Quantile,
+    fewest_blocks,
+    has_unlike_spells,
+    quantile_of,
+    quantile_ratio_interval,
+)
 from steelyard.analyse.comparison.signed_rank import pseudomedian, pseudomedian_interval
 from steelyard.analyse.intervals.describe import mean, standard_deviation
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 Limits = tuple[float, float]
@@ -43,6 +50,26 @@ class Location(StrEnum):
     """Mean with Student's t: the ratio of geometric means, outliers included."""
 
 
+Statistic = Location | Quantile
+"""What a comparison is about: a location of the differences inside blocks, or a quantile of each side."""
+
+
+def parse_statistic(text: str) -> Statistic:
+    """Read the name of a statistic.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+
+    Examples
+    --------
+    >>> parse_statistic("mean"), parse_statistic("p95")
+    (<Location.MEAN: 'mean'>, Quantile(percent=95.0))
+    """
+    return Location(text) if text in set(Location) else Quantile.parse(text)
+
+
 @dataclass(frozen=True, slots=True)
 class Design:
     """What is promised before the first run.
@@ -54,13 +81,13 @@ class Design:
     family : int
         Number of comparisons among which the error is divided (Bonferroni), so that all of them hold
         together; at least 1.
-    location : Location
-        Which value of the differences the claims are about.
+    statistic : Location or Quantile
+        What the claims are about.
     """
 
     margin: Margin = field(default_factory=Margin)
     family: int = 1
-    location: Location = Location.TYPICAL
+    statistic: Statistic = Location.TYPICAL
 
     @property
     def error(self) -> float:
@@ -71,6 +98,37 @@ class Design:
     def bound(self) -> float:
         """Give the logarithm of the margin."""
         return math.log1p(self.margin.relative)
+
+    def first_look(self, blocks_max: int) -> int:
+        """Give the smallest number of blocks at which a first look has limits on both sides.
+
+        Parameters
+        ----------
+        blocks_max : int
+            Blocks of the largest experiment. Where it is too small for any look, the number that a single
+            look at its end needs. 1 for a location: it is judged from any number on.
+
+        Examples
+        --------
+        >>> [Design(statistic=Quantile(99)).first_look(most) for most in (368, 1000, 10_000)]
+        [368, 427, 599]
+        """
+        if not isinstance(self.statistic, Quantile):
+            return 1
+        share = self.statistic.share
+
+        def has_limits(blocks: int) -> bool:
+            p_tail = pocock_spending(self.error / 2, blocks / blocks_max)
+            return blocks >= fewest_blocks(share, p_tail)
+
+        low, high = 0, max(fewest_blocks(share, self.error / 2), FEWEST_UNITS)
+        if not has_limits(blocks_max):
+            return high
+        high = blocks_max
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if has_limits(middle) else (middle, high)
+        return max(high, FEWEST_UNITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +154,8 @@ class Look:
         Whether more runs cannot be expected to say more that matters.
     further_blocks : int or None
         Further blocks that would settle it if the spread stays; ``None`` if settled or out of reach.
+    has_unlike_spells : bool
+        Of a quantile: whether the data contradict everything that its interval may assume.
     """
 
     blocks: int
@@ -108,11 +168,32 @@ class Look:
     verdict: Verdict
     is_settled: bool
     further_blocks: int | None
+    has_unlike_spells: bool = False
+
+    def turned(self) -> Look:
+        """Give what is known of the first side over the second."""
+        return replace(
+            self,
+            ratio=_inverse(self.ratio),
+            low=_inverse(self.high),
+            high=_inverse(self.low),
+            narrow=(_inverse(self.narrow[1]), _inverse(self.narrow[0])),
+            mean_ratio=_inverse(self.mean_ratio),
+            verdict=_TURNED.get(self.verdict, self.verdict),
+        )
 
     @property
     def log_width(self) -> float:
         """Width of the interval of the ratio on the log scale."""
         return math.log(self.high / self.low) if 0 < self.low <= self.high < math.inf else math.inf
+
+
+_TURNED: Final = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
+
+
+def _inverse(ratio: float) -> float:
+    """Give the reciprocal, also of the ends of the range of ratios."""
+    return 1 / ratio if ratio else math.inf
 
 
 _UNSEEN: Final = Look(
@@ -160,17 +241,18 @@ class SequentialComparison:
         self.design = design
         self.looks: list[Look] = []
 
-    def look(self, differences: NDArray[np.float64], fraction: float) -> Look:
+    def look(self, blocks: NDArray[np.float64], fraction: float) -> Look:
         """Look at all blocks so far.
 
         Parameters
         ----------
-        differences : ndarray
-            Shape (n_blocks,): logarithm of second over first in each block; finite. More blocks than at the
-            look before.
+        blocks : ndarray
+            Shape (n_blocks,): logarithm of second over first in each block; finite. For a quantile
+            (n_blocks, 2): the values of both sides, positive and finite. More blocks than at the look before.
         fraction : float
-            Part of the largest experiment that is over, in [0, 1]; 1 at the last look. It may depend on the
-            clock and on the number of runs, never on which side was slower.
+            Part of the largest experiment that is over, in [0, 1]; 1 at the last look, beyond that of one
+            that goes on (`staged_spending`). It may depend on the clock and on the number of runs, never on
+            which side was slower.
 
         Raises
         ------
@@ -178,34 +260,34 @@ class SequentialComparison:
             If there are no more blocks than at the look before.
         """
         spend = max(fraction, self.looks[-1].fraction if self.looks else 0.0)
-        if differences.size == 0:
-            return _judge(self.design, differences, (0.0, 0.0), spend)
+        if len(blocks) == 0:
+            return _judge(self.design, blocks, (0.0, 0.0), spend)
         # Nothing is kept until the look is whole: who interrupts at any moment has it made again.
-        information = (*(float(look.blocks) for look in self.looks), float(differences.size))
+        information = (*(float(look.blocks) for look in self.looks), float(len(blocks)))
         fractions = (*(look.fraction for look in self.looks), spend)
-        spent = tuple(pocock_spending(self.design.error, fraction) for fraction in fractions)
+        spent = tuple(staged_spending(self.design.error, fraction) for fraction in fractions)
         # Each of the two one-sided tests has the whole error: only one of them can err.
         tails = (
             _tail(crossing_bounds(information, spent, 2)[-1]),
             _tail(crossing_bounds(information, spent, 1)[-1]),
         )
-        found = _judge(self.design, differences, tails, spend)
+        found = _judge(self.design, blocks, tails, spend)
         self.looks.append(found)
         return found
 
 
-def fixed_look(design: Design, differences: NDArray[np.float64]) -> Look:
+def fixed_look(design: Design, blocks: NDArray[np.float64]) -> Look:
     """Judge a sample that was not looked at before and will not grow.
 
     Parameters
     ----------
     design : Design
         Promises.
-    differences : ndarray
-        Shape (n_blocks,), logarithms of second over first; finite.
+    blocks : ndarray
+        As for `SequentialComparison.look`.
     """
     tails = (design.error / 2, design.error)
-    return _judge(design, differences, tails, 1.0)
+    return _judge(design, blocks, tails, 1.0)
 
 
 def _tail(bound: float) -> float:
@@ -213,20 +295,18 @@ def _tail(bound: float) -> float:
     return float(scipy.special.ndtr(-bound))
 
 
-def _judge(
-    design: Design, differences: NDArray[np.float64], tails: tuple[float, float], fraction: float
-) -> Look:
-    size = differences.size
+def _judge(design: Design, blocks: NDArray[np.float64], tails: tuple[float, float], fraction: float) -> Look:
+    size = len(blocks)
     if size == 0:
         return _UNSEEN
-    place = pseudomedian(differences) if design.location is Location.TYPICAL else mean(differences)
-    low, high = _interval(design.location, differences, tails[0])
-    narrow = _interval(design.location, differences, tails[1])
-    verdict = _verdict(design, size, (low, high), narrow)
-    is_settled = _is_settled(design, verdict, (low, high))
+    place = _place(design.statistic, blocks)
+    low, high = _interval(design.statistic, blocks, tails[0])
+    narrow = _interval(design.statistic, blocks, tails[1])
+    verdict = verdict_of_limits(design, size, (low, high), narrow)
+    is_settled = is_settled_by(design, verdict, (low, high))
     further = None if is_settled else _further_blocks(design, size, place, ((low, high), narrow, tails[0]))
     if not is_settled and math.isinf(high):
-        further = _first_interval(design.location, size, tails[0])
+        further = _first_interval(design.statistic, size, tails[0])
     return Look(
         blocks=size,
         fraction=fraction,
@@ -234,10 +314,12 @@ def _judge(
         low=_exp(low),
         high=_exp(high),
         narrow=(_exp(narrow[0]), _exp(narrow[1])),
-        mean_ratio=math.exp(mean(differences)),
+        mean_ratio=math.exp(mean(blocks if blocks.ndim == 1 else np.log(blocks[:, 1] / blocks[:, 0]))),
         verdict=verdict,
         is_settled=is_settled,
         further_blocks=further,
+        has_unlike_spells=isinstance(design.statistic, Quantile)
+        and has_unlike_spells(blocks, design.statistic.share, tails[0]),
     )
 
 
@@ -245,31 +327,42 @@ def _exp(value: float) -> float:
     return math.exp(value) if value < math.inf else math.inf
 
 
-def _interval(location: Location, differences: NDArray[np.float64], p_tail: float) -> Limits:
+def _place(statistic: Statistic, blocks: NDArray[np.float64]) -> float:
+    if isinstance(statistic, Quantile):
+        first, second = (quantile_of(np.sort(blocks[:, side]), statistic.share) for side in (0, 1))
+        return math.log(second / first)
+    return pseudomedian(blocks) if statistic is Location.TYPICAL else mean(blocks)
+
+
+def _interval(statistic: Statistic, blocks: NDArray[np.float64], p_tail: float) -> Limits:
     if p_tail <= 0:
         return -math.inf, math.inf
-    if location is Location.TYPICAL:
-        return pseudomedian_interval(differences, p_tail)
-    size = differences.size
+    if isinstance(statistic, Quantile):
+        return quantile_ratio_interval(blocks, statistic.share, p_tail)
+    if statistic is Location.TYPICAL:
+        return pseudomedian_interval(blocks, p_tail)
+    size = blocks.size
     if size < 2:  # noqa: PLR2004 - one value has no spread
         return -math.inf, math.inf
-    half = -float(scipy.special.stdtrit(size - 1, p_tail)) * standard_deviation(differences) / math.sqrt(size)
-    middle = mean(differences)
+    half = -float(scipy.special.stdtrit(size - 1, p_tail)) * standard_deviation(blocks) / math.sqrt(size)
+    middle = mean(blocks)
     return middle - half, middle + half
 
 
-def _verdict(design: Design, size: int, limits: Limits, narrow: Limits) -> Verdict:
+def verdict_of_limits(design: Design, size: int, limits: Limits, narrow: Limits) -> Verdict:
     """Give the verdict; equivalence goes first, as a sure difference inside the margin is not relevant."""
     if size < FEWEST_UNITS:
         return Verdict.DESCRIPTIVE
     if -design.bound < narrow[0] and narrow[1] < design.bound:
         return Verdict.EQUIVALENT
+    if isinstance(design.statistic, Quantile) and math.isinf(limits[1]):
+        return Verdict.DESCRIPTIVE
     if limits[0] > 0:
         return Verdict.SLOWER
     return Verdict.FASTER if limits[1] < 0 else Verdict.INCONCLUSIVE
 
 
-def _is_settled(design: Design, verdict: Verdict, limits: Limits) -> bool:
+def is_settled_by(design: Design, verdict: Verdict, limits: Limits) -> bool:
     """Whether the verdict stands and, for a difference, its size is known well enough beside the margin."""
     if verdict is Verdict.EQUIVALENT:
         return True
@@ -279,11 +372,14 @@ def _is_settled(design: Design, verdict: Verdict, limits: Limits) -> bool:
     return is_beyond or (limits[1] - limits[0]) / 2 <= NARROW * design.bound
 
 
-def _first_interval(location: Location, size: int, p_tail: float) -> int | None:
+def _first_interval(statistic: Statistic, size: int, p_tail: float) -> int | None:
     """Give the further blocks from which on there is an interval at all."""
     if p_tail <= 0:
         return None
-    fewest = math.ceil(-math.log2(p_tail)) if location is Location.TYPICAL else 2
+    if isinstance(statistic, Quantile):
+        fewest = fewest_blocks(statistic.share, p_tail)
+    else:
+        fewest = math.ceil(-math.log2(p_tail)) if statistic is Location.TYPICAL else 2
     return max(fewest, FEWEST_UNITS, size + 1) - size
 
 
@@ -310,7 +406,7 @@ def _further_blocks(
 def _room(bound: float, distance: float, ratio: float) -> float:
     """Give the largest half-width of the interval that settles a true place at a distance from 0.
 
-    By the rules of `_verdict` and `_is_settled`: the narrow interval, smaller by `ratio`, lies inside the
-    margin; the wide one is beside 0 and at most `NARROW` of the margin; or it lies beyond the margin.
+    By the rules of `verdict_of_limits` and `is_settled_by`: the narrow interval, smaller by `ratio`, lies
+    inside the margin; the wide one is beside 0 and at most `NARROW` of the margin; or it lies beyond it.
     """
     return max(ratio * (bound - distance), min(distance, NARROW * bound), distance - bound)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from steelyard.analyse.intervals.bootstrap import Statistic
 
-LEVELS: Final = ("host", "block", "worker")
+HOST: Final = "host"
+LEVELS: Final = (HOST, "block", "worker")
 """Levels above the iteration, highest first; `worker` is a worker of one batch."""
 
 
@@ -44,6 +45,9 @@ class Units:
 def choose_level(labels: Sequence[Mapping[str, NDArray[np.int64]]]) -> str:
     """Give the highest level at which every side of a comparison has enough units.
 
+    Where a side has several hosts these are the units, however few: what one of them does alike in all its
+    blocks would not be in an interval over blocks.
+
     Parameters
     ----------
     labels : sequence of mapping
@@ -66,6 +70,8 @@ def choose_level(labels: Sequence[Mapping[str, NDArray[np.int64]]]) -> str:
     >>> choose_level([side, side])
     'block'
     """
+    if any(len(np.unique(side[HOST])) > 1 for side in labels):
+        return HOST
     for level in LEVELS:
         if all(len(np.unique(side[level])) >= FEWEST_UNITS for side in labels):
             return level

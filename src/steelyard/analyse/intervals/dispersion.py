@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from scipy import special
 
 from steelyard import _native
+from steelyard.analyse.comparison.equivalence import exponential
 from steelyard.analyse.intervals.bootstrap import Statistic
-from steelyard.analyse.intervals.describe import statistic_of
+from steelyard.analyse.intervals.clustering import HOST
+from steelyard.analyse.intervals.describe import mean, standard_deviation, statistic_of
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from steelyard.analyse.intervals.bootstrap import Resampling
     from steelyard.analyse.intervals.clustering import Units
@@ -22,6 +27,9 @@ if TYPE_CHECKING:
 RELEVANT_GROWTH: Final = 1.25
 """A dispersion counts as grown if it is at least a quarter larger: smaller factors cannot be told at usual
 sizes."""
+
+BOOTSTRAP: Final = "percentile-cluster-bootstrap"
+OVER_HOSTS: Final = "within a host, t over hosts"
 
 _COLUMNS: Final = (Statistic.MEAN, Statistic.SD, Statistic.CV, Statistic.MEDIAN)
 
@@ -38,6 +46,8 @@ class Pooled:
         What it rests on.
     guaranteed : bool
         Whether whole units could be resampled; else iterations were, as if independent.
+    method : str
+        `BOOTSTRAP` or `OVER_HOSTS`.
     """
 
     value: float
@@ -46,10 +56,15 @@ class Pooled:
     units: int
     measurements: int
     guaranteed: bool
+    method: str = BOOTSTRAP
 
 
 def pooled_statistics(units: Units, resampling: Resampling) -> dict[Statistic, Pooled]:
     """Give mean, sd, cv and median of all values with bootstrap intervals of whole units.
+
+    Of several hosts they are those within a host: what is the same on all of a host's values is no scatter
+    of a measurement. The value is the geometric mean over hosts, the interval Student's, since few hosts
+    resampled give intervals that are too narrow.
 
     Parameters
     ----------
@@ -68,6 +83,8 @@ def pooled_statistics(units: Units, resampling: Resampling) -> dict[Statistic, P
     ----------
     .. [1] Davison & Hinkley (1997), section 3.8 (hierarchical data: resample the top level whole).
     """
+    if units.level == HOST and len(units.values) > 1:
+        return {statistic: _over_hosts(units, statistic, resampling.level) for statistic in _COLUMNS}
     pooled = np.concatenate(units.values) if units.values else np.empty(0)
     sizes = [unit.size for unit in units.values]
     clustered = len(sizes) >= FEWEST_UNITS
@@ -99,6 +116,30 @@ def pooled_statistics(units: Units, resampling: Resampling) -> dict[Statistic, P
         )
         for statistic in _COLUMNS
     }
+
+
+def _over_hosts(units: Units, statistic: Statistic, level: float) -> Pooled:
+    """Give a statistic within a host: on the logarithm, as long as no host has none of it."""
+    found = units.statistics(statistic)
+    values = found[np.isfinite(found)]
+    is_positive = bool(np.all(values > 0))
+    value, low, high = _student(np.log(values) if is_positive else values, level)
+    if is_positive:
+        value, low, high = (exponential(each) for each in (value, low, high))
+    measurements = sum(unit.size for unit in units.values)
+    return Pooled(
+        value, max(low, 0.0), high, values.size, measurements, values.size >= FEWEST_UNITS, OVER_HOSTS
+    )
+
+
+def _student(values: NDArray[np.float64], level: float) -> tuple[float, float, float]:
+    """Give a mean with its limits; these are not numbers for fewer than 2 values."""
+    centre = mean(values)
+    if values.size < 2:  # noqa: PLR2004 - one value has no spread
+        return centre, math.nan, math.nan
+    half = float(special.stdtrit(values.size - 1, (1 + level) / 2)) * standard_deviation(values)
+    half /= math.sqrt(values.size)
+    return centre, centre - half, centre + half
 
 
 def growth_starts(loads: Sequence[tuple[int, Pooled]]) -> int | None:

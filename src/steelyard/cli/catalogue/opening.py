@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 import webbrowser
 import zipfile
 from dataclasses import dataclass, replace
@@ -17,15 +18,18 @@ from cyclopts import Parameter
 from steelyard.catalogue.catalogue import Catalogue, require_here
 from steelyard.catalogue.folder import is_result
 from steelyard.cli.catalogue.registering import OWN_CATALOGUE, CatalogueOption
-from steelyard.cli.results.importing import FileFacts, TableOptions, import_files
+from steelyard.cli.results.importing import BINS, FileFacts, TableOptions, import_files
 from steelyard.cli.results.messages_facts import MESSAGES, NO_MESSAGES_FACTS, MessagesFacts
 from steelyard.cli.results.packets_facts import NO_PACKETS_FACTS, PacketsFacts
 from steelyard.cli.streams import write_lines
 from steelyard.errors import DataError, SteelyardError, UsageError
+from steelyard.model.plain_file import open_plain_file
 from steelyard.model.plan import PLAN_NAME, read_plan
 from steelyard.record.clock import now_utc
 from steelyard.record.folder_lock import default_result
 from steelyard.record.importers.interface import IMPORTERS
+from steelyard.record.provenance import PROVENANCE_NAME, Provenance, read_provenance
+from steelyard.record.seal import is_cut_import
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +41,18 @@ _TABLE: Final = "csv"
 _LAST: Final = (MESSAGES, _TABLE)
 """Formats that also read files of others, tried behind them in this order."""
 _ID: Final = re.compile(r"[0-9a-f]{2,10}")
+_JSON_PATH: Final = re.compile(r", at `([^`]+)`: ")
+_TOP: Final = ", at the top: "
+_NO_JSON: Final = ": not JSON"
+_JSON_BEGINS: Final = ("{", "[")
+_NO_HINT: Final = "`steelyard import FORMAT FILE --out DIR` says what is wrong with a format"
+_DAMAGE: Final = (
+    ("gzip", ": gzip that was cut off", "is the file whole?"),
+    ("gzip", ": damaged gzip: ", "is the file whole?"),
+    ("text", " is not UTF-8", _NO_HINT),
+)
+"""What a damaged file is, the words of a refusal that show it, and what to do."""
+_BEGIN_BYTES: Final = 1 << 16
 _NO_FACTS: Final = FileFacts()
 _Text = Annotated[str | None, Parameter(show_default=False)]
 
@@ -53,12 +69,18 @@ class Reading:
     out
         Result folder; `steelyard-results/FORMAT-DATE-N` by default.
     unit
-        Unit of the values, for `csv`, `messages` and `plogp`.
+        Unit of the values, for `csv`, `messages`, `plogp`, `hdr-histogram` and `cyclictest`.
+    jobs_start
+        For latency-bins, when the best-effort jobs start [s]; found in the file unless given.
+    jobs_stop
+        For latency-bins, when they stop [s].
     """
 
     form: Annotated[str | None, Parameter(name="--format", show_default=False)] = None
     out: Path | None = None
     unit: Annotated[str, Parameter(show_default=False)] = ""
+    jobs_start: float | None = None
+    jobs_stop: float | None = None
 
 
 _AS_FOUND: Final = Reading()
@@ -113,7 +135,7 @@ def open_result(
         message = "no file is given"
         raise UsageError(message, hint="steelyard open FILE")
     result = _known_result(places, listed)
-    facts = FileFacts(table=table, unit=reading.unit, packets=packets, recorded=recorded)
+    facts = FileFacts(table, reading.unit, reading.jobs_start, reading.jobs_stop, packets, recorded)
     if result is None:
         result = _imported(places, reading, facts)
         listed.refresh(result)
@@ -170,10 +192,13 @@ def _folder_of(identifier: str, listed: CatalogueOption) -> Path:
 
 def _imported(places: Sequence[Path], reading: Reading, facts: FileFacts) -> Path:
     """Import files by the format that is named, or by the first that reads them."""
+    if reading.form is None:
+        _refuse_what_cannot_be_tried(places)
     if reading.form is None and len(places) == 1 and zipfile.is_zipfile(places[0]):
         return _unpacked(places[0], reading)
-    if reading.form is not None:
-        return _said(reading.form, _import_as(reading.form, places, reading, facts))
+    form = BINS if (facts.jobs_start, facts.jobs_stop) != (None, None) else None
+    if (form := reading.form or form) is not None:
+        return _said(form, _import_as(form, places, reading, facts))
     refused: dict[str, SteelyardError] = {}
     for form in sorted(IMPORTERS.names(), key=lambda name: name in _LAST and _LAST.index(name) + 1):
         try:
@@ -181,9 +206,73 @@ def _imported(places: Sequence[Path], reading: Reading, facts: FileFacts) -> Pat
         except (DataError, UsageError) as error:
             refused[form] = error
     shown = ", ".join(f"`{place}`" for place in places[:3])
-    message = f"cannot open {shown}: no format reads it\nas a table: {refused[_TABLE].message}"
-    step = refused[_TABLE].hint or "steelyard import FORMAT FILE --out DIR says what is wrong with a format"
-    raise DataError(message, hint=step, code="data.import")
+    if places[0].is_file() and places[0].stat().st_size == 0:
+        message = f"cannot open {shown}: `{places[0]}` is empty"
+        raise DataError(message, hint="did the tool that wrote it end?", code="data.import")
+    as_what, said = _nearest(places, refused)
+    message = f"cannot open {shown}: no format reads it\nas {as_what}: {said.message}"
+    raise DataError(message, hint=said.hint or _NO_HINT, code="data.import")
+
+
+def _refuse_what_cannot_be_tried(places: Sequence[Path]) -> None:
+    """Refuse a pipe, which the first format would read, and a file without a byte."""
+    for place in places:
+        if place.is_fifo():
+            message = f"cannot open `{place}`: it is a pipe, which is read once only, and no format is named"
+            hint = "name the format with --format, or write what the pipe gives to a file"
+            raise DataError(message, hint=hint, code="data.import")
+        if place.is_file() and place.stat().st_size == 0:
+            message = f"cannot open `{place}`: it is empty"
+            raise DataError(message, hint="did the tool that wrote it end?", code="data.import")
+
+
+def _nearest(places: Sequence[Path], refused: dict[str, SteelyardError]) -> tuple[str, SteelyardError]:
+    """Give what a file seems to be, and what is wrong with it as such.
+
+    It is of the format whose sign it bears, of one that lacks only a word of the user's, else of the one that
+    came deepest into its JSON. Else it is damaged JSON, JSON of nobody, no text at all, or a table.
+    """
+    begin = _begin(places[0])
+    signs = {form: getattr(IMPORTERS.find(form), "sign", None) for form in refused}
+    signed = [form for form, sign in signs.items() if sign is not None and sign.search(begin)]
+    unstated = [form for form, error in refused.items() if error.code == "data.unstated"]
+    if signed or unstated:
+        form = (*signed, *unstated)[0]
+        return f"`{form}`", refused[form]
+    deepest = max(refused, key=lambda form: _depth(refused[form].message))
+    if _depth(refused[deepest].message):
+        return f"`{deepest}`", refused[deepest]
+    said = [error.message for error in refused.values()]
+    if begin.lstrip()[:1] in _JSON_BEGINS:
+        if any(_TOP in each for each in said):
+            return "JSON", DataError("no tool is known that writes such a document", hint=_NO_HINT)
+        if (broken := next((each for each in said if _NO_JSON in each), None)) is not None:
+            return "JSON", DataError(broken, hint="is the file whole?")
+    for kind, words, hint in _DAMAGE:
+        if (strange := next((each for each in said if words in each), None)) is not None:
+            return kind, DataError(strange, hint=hint)
+    return "a table", refused[_TABLE]
+
+
+def _begin(place: Path) -> str:
+    """Give the first characters of a file."""
+    try:
+        with open_plain_file(place) as file:
+            return file.read(_BEGIN_BYTES).decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
+    except (OSError, SteelyardError):
+        return ""
+
+
+def _depth(refusal: str) -> int:
+    """Give how deep in a JSON file a reader came: the one that came deepest knows the format best.
+
+    Examples
+    --------
+    >>> _depth("`a.json`, at `results[0].times[2]`: `x` is not a number"), _depth("`a.json`, at the top: no")
+    (4, 0)
+    """
+    place = _JSON_PATH.search(refusal)
+    return 0 if place is None else 1 + place[1].count(".") + place[1].count("[")
 
 
 def _unpacked(package: Path, reading: Reading) -> Path:
@@ -199,9 +288,13 @@ def _unpacked(package: Path, reading: Reading) -> Path:
             message = f"cannot unpack `{package}` into `{out}`: it exists"
             raise UsageError(message, hint="give a new folder with --out")
         try:
-            shutil.copytree(packed, out, ignore=shutil.ignore_patterns("report.html"))
+            out.parent.mkdir(parents=True, exist_ok=True)
+            # A hidden folder is no result for anybody, should this process be killed.
+            with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as made:
+                copy = Path(made) / "result"
+                shutil.copytree(packed, copy, ignore=shutil.ignore_patterns("report.html"))
+                copy.rename(out)
         except (OSError, shutil.Error) as error:
-            shutil.rmtree(out, ignore_errors=True)
             message = f"cannot unpack `{package}` into `{out}`: {error}"
             raise DataError(message, hint="give another folder with --out", code="data.unwritable") from error
     write_lines([f"unpacked: {out}"])
@@ -211,7 +304,7 @@ def _unpacked(package: Path, reading: Reading) -> Path:
 
 def _import_as(form: str, places: Sequence[Path], reading: Reading, facts: FileFacts) -> ImportSummary:
     out = reading.out or default_result(form, now_utc()[:10], RESULTS)
-    return import_files(form, places, out, replace(facts, unit=reading.unit))
+    return import_files(form, places, out, facts)
 
 
 def _said(form: str, summary: ImportSummary) -> Path:
@@ -226,7 +319,13 @@ def _show(result: Path, listed: CatalogueOption, *, has_browser: bool) -> None:
     from steelyard.study import study_of  # noqa: PLC0415 - start-up time
 
     if not (result / "findings.json").exists():
-        study_of(read_plan(result / PLAN_NAME).study, result).analyse(result)
+        plan = read_plan(result / PLAN_NAME)
+        has_provenance = (result / PROVENANCE_NAME).exists()
+        provenance = read_provenance(result) if has_provenance else Provenance(plan.study, plan.id, plan.seed)
+        if is_cut_import(plan, provenance):
+            message = f"cannot open `{result}`: its import was cut off"
+            raise DataError(message, hint="import its files again", code="data.incomplete")
+        study_of(plan.study, result).analyse(result)
     is_shown = has_browser and sys.stdout.isatty() and _has_display()
     if (result / "report.html").exists():
         report(result, form="text", listed=listed)

@@ -72,11 +72,12 @@ def remove(
             _require_removable(entry)
         if doomed:
             _ask(doomed, is_agreed=yes)
+        deleted = {entry.id for entry in doomed}
         for entry in entries:
-            if entry in doomed:
+            if entry.id in deleted:
                 _delete(entry.folder)
             catalogue.forget(entry.id)
-            write_lines([f"{'removed' if entry in doomed else 'forgotten'}: {entry.id} {entry.folder}"])
+            write_lines([f"{'removed' if entry.id in deleted else 'forgotten'}: {entry.id} {entry.folder}"])
 
 
 def scan(

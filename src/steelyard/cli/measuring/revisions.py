@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from dataclasses import dataclass
@@ -10,10 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from steelyard.errors import UsageError
+from steelyard.errors import DataError, UsageError
+from steelyard.report.shown_text import inert, shown
 from steelyard.revisions.build import Build, BuildCache, build_key
-from steelyard.revisions.repository import Repository, chosen
+from steelyard.revisions.notes import add_note
+from steelyard.revisions.repository import WORKING_TREE, Repository, chosen
 from steelyard.studies.comparison.contender import Side
+from steelyard.studies.comparison.export import to_links
 from steelyard.studies.comparison.outcome import OF_REVISIONS
 from steelyard.units import format_seconds
 
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from steelyard.revisions.repository import Commit
+    from steelyard.studies.comparison.outcome import Comparison
 
 
 @Parameter(name="*")
@@ -42,17 +47,23 @@ class RevisionOptions:
         it (the merge base).
     rebuild
         Build again.
+    note
+        Add what was found to the notes of the revisions in Git, for `steelyard history --notes`;
+        `git push origin refs/notes/steelyard` shares them.
     """
 
     rev: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     build: Annotated[str | None, Parameter(show_default=False)] = None
     exact: Annotated[bool, Parameter(negative="")] = False
     rebuild: Annotated[bool, Parameter(negative="")] = False
+    note: Annotated[bool, Parameter(negative="")] = False
 
     def require_used(self) -> None:
         """Refuse options that mean nothing without revisions."""
         if not self.rev and self != RevisionOptions():
-            message = "`--build`, `--exact` and `--rebuild` are about revisions, and no `--rev` is given"
+            message = (
+                "`--build`, `--exact`, `--rebuild` and `--note` are about revisions, and no `--rev` is given"
+            )
             raise UsageError(
                 message, hint="steelyard compare --rev main --rev HEAD --build make -- ./program"
             )
@@ -96,7 +107,7 @@ def built(options: RevisionOptions, commands: Sequence[str], stack: ExitStack) -
     cache.tidy()
     made = {
         commit.asked: stack.enter_context(
-            cache.building(repository, commit, options.build, is_again=options.rebuild, tell=_tell)
+            cache.building(repository, commit, options.build, is_again=options.rebuild, tell=tell_of_build)
         )
         for commit in sorted(commits, key=lambda each: build_key(repository, each, options.build))
     }
@@ -116,11 +127,26 @@ def built(options: RevisionOptions, commands: Sequence[str], stack: ExitStack) -
     return Revisions(sides, failed, tuple(f"{OF_REVISIONS}{remark}" for remark in remarks))
 
 
-def _tell(build: Build | None, commit: Commit) -> None:
+def note_links(found: Comparison) -> None:
+    """Add what was found to the notes of the revisions; files as they are have no commit to add it to."""
+    repository = Repository(Path.cwd())
+    asked = {str(build["commit"]): build["asked"] for build in found.builds}
+    for line in to_links(found).splitlines():
+        commit = json.loads(line)["contender"]["commit"]
+        if asked[commit] == WORKING_TREE and commit != repository.commit("HEAD").id:
+            sys.stderr.write("not noted: the files as they are have no commit; commit them first\n")
+            continue
+        try:
+            add_note(repository, commit, line)
+        except (DataError, OSError) as error:  # the verdict decides the exit code; the result has everything
+            sys.stderr.write(f"not noted: {error}\n")
+
+
+def tell_of_build(build: Build | None, commit: Commit) -> None:
     """Say on the terminal that something takes a while, and how long it took."""
     if build is None:
-        sys.stderr.write(f"building {commit.name} ...\n")
+        sys.stderr.write(inert(f"building {shown(commit.name)} ...\n"))
     elif build.status == "failed":
-        sys.stderr.write(f"{build.failure().message}\nhint: {build.failure().hint}\n")
+        sys.stderr.write(inert(shown(f"{build.failure().message}\nhint: {build.failure().hint}\n")))
     elif not build.is_reused and build.command is not None:
         sys.stderr.write(f"built {commit.name} in {format_seconds(build.seconds)}\n")

@@ -19,8 +19,10 @@ from steelyard.errors import AnalysisError, InterruptedByUser, UsageError
 from steelyard.model.plan import PLAN_NAME
 from steelyard.record.clock import now_utc
 from steelyard.record.folder_lock import default_result, holds_plan
+from steelyard.run.hosts.placement import continued_placement
 from steelyard.run.progress import choose_progress
 from steelyard.studies.execution import Assignment, execute_study, resume_command
+from steelyard.studies.placed.parts import PLACED_NAME
 from steelyard.studies.request import requested_options
 from steelyard.study import study
 
@@ -43,6 +45,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     seed: WholeOrNone = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
     no_analyse: Annotated[bool, Parameter(negative="")] = False,
+    on: str | None = None,
     own: object = None,
     catalogue: Annotated[str | None, Parameter(show_default=False)] = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
@@ -72,6 +75,10 @@ def run(  # noqa: PLR0913 - the options of a command line
         Continue the study in the folder given by `--out`.
     no_analyse
         Record only; run `steelyard analyse` and `steelyard report` later, here or on another machine.
+    on
+        Where the runs are placed: `slurm:PARTITION`, with options of sbatch behind it; `ssh:FILE`, on the
+        hosts that a TOML file names; `local:N`, as N processes of this host. By default they run here; a
+        study that is resumed goes on where it was begun.
     own
         Options of the study alone.
     catalogue
@@ -90,6 +97,14 @@ def run(  # noqa: PLR0913 - the options of a command line
 
         steelyard run stability --out results/night
         steelyard run stability --out results/night --resume
+
+    On loose hosts::
+
+        steelyard run stability --on ssh:hosts.toml --out results/night
+
+    On the nodes of a cluster::
+
+        steelyard run stability --on "slurm:main --account=physics --time=60" --out results/night
     """
     if no_analyse and as_json:
         message = "`--no-analyse` leaves no findings that `--json` could print"
@@ -100,7 +115,12 @@ def run(  # noqa: PLR0913 - the options of a command line
     result = _result_folder(out, options, name, resume=resume)
     is_asked = study_file is not None or any(value is not None for value in said.values())
     assignment = Assignment(
-        chosen, options if is_asked or not resume else None, result, resume, ("steelyard", *sys.argv[1:])
+        chosen,
+        options if is_asked or not resume else None,
+        result,
+        resume,
+        ("steelyard", *sys.argv[1:]),
+        continued_placement(on, result / PLACED_NAME, resume=resume),
     )
     if not no_analyse:
         note_missing_figures()

@@ -18,7 +18,12 @@ from steelyard.errors import InterruptedByUser, UsageError
 from steelyard.studies.colocation.options import read_share
 from steelyard.studies.colocation.simulation.simulated import CHECKS, SimulationOptions, simulate, with_policy
 from steelyard.studies.colocation.simulation.simulated_result import SimulatedResult
-from steelyard.studies.colocation.simulation.simulated_table import outcome_of, table_of, who_suffers
+from steelyard.studies.colocation.simulation.simulated_table import (
+    WITHOUT_JOBS,
+    outcome_of,
+    table_of,
+    who_suffers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,6 +153,11 @@ REGULAR: Final = (
     "`--arrivals poisson` shows what each of them buys"
 )
 
+BY_CHANCE: Final = (
+    "random arrivals differ between the time before the jobs and that with them, whatever the jobs do; with "
+    "`none` among the policies, they are compared with the same arrivals without jobs"
+)
+
 
 def simulate_colocation(
     *,
@@ -231,6 +241,8 @@ def _show(simulated: Simulated, outcomes: Sequence[Outcome], *, as_json: bool) -
         )
         sys.stdout.write(table_of(at_load) + "\n")
         sys.stdout.writelines(f"{line}\n" for line in who_suffers(at_load))
+        if simulated.arrivals == "poisson" and all(each.policy != WITHOUT_JOBS for each in at_load):
+            sys.stdout.write(f"{BY_CHANCE}\n")
         sys.stdout.write("\n")
     if simulated.arrivals == "uniform" and any("-no-" in each.policy for each in outcomes):
         sys.stdout.write(f"{REGULAR}\n")

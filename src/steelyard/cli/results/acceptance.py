@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - the command line reads the annotation at run time
 from typing import TYPE_CHECKING, Final
 
 from cyclopts import Parameter
@@ -14,7 +14,6 @@ from steelyard.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.analyse.series.result_series import ResultSeries
     from steelyard.record.accepted_levels import AcceptedLevel
 
 
@@ -46,12 +45,21 @@ NO_ACCEPTANCE: Final = Acceptance()
 
 
 def accepted_levels(
-    acceptance: Acceptance,
-    directories: tuple[Path, ...],
-    series: Sequence[ResultSeries],
-    metrics: tuple[str, ...],
+    acceptance: Acceptance, folder: Path, names: Sequence[Sequence[str]], metrics: tuple[str, ...]
 ) -> list[AcceptedLevel]:
-    """Give the levels that are accepted, the one that is accepted now included and recorded."""
+    """Give the levels that are accepted, the one that is accepted now included and recorded.
+
+    Parameters
+    ----------
+    acceptance : Acceptance
+        The options.
+    folder : Path
+        Where the file of the accepted levels is, unless the options name another.
+    names : sequence of sequence of str
+        Names of the results of each series.
+    metrics : tuple of str
+        Metrics that a level is accepted for; all, if empty.
+    """
     from steelyard.record.accepted_levels import (  # noqa: PLC0415 - start-up time
         ACCEPTED_NAME,
         AcceptedLevel,
@@ -60,14 +68,14 @@ def accepted_levels(
     )
     from steelyard.record.clock import now_utc  # noqa: PLC0415 - start-up time
 
-    path = acceptance.accepted or Path(directories[-1]).absolute().parent / ACCEPTED_NAME
+    path = acceptance.accepted or folder / ACCEPTED_NAME
     if acceptance.accept is None:
         for option, value in (("--why", acceptance.why), ("--by", acceptance.by)):
             if value is not None:
                 message = f"`{option}` describes `--accept`, which is missing"
                 raise UsageError(message, hint="name the result of the level: `--accept RESULT`")
         return read_accepted(path)
-    _require_result(acceptance.accept, series)
+    _require_result(acceptance.accept, names)
     level = AcceptedLevel(
         _printable("--accept", acceptance.accept),
         _printable("--by", acceptance.by or _user()),
@@ -79,15 +87,15 @@ def accepted_levels(
     return read_accepted(path)
 
 
-def _require_result(name: str, series: Sequence[ResultSeries]) -> None:
-    known = list(dict.fromkeys(label for each in series for label in each.labels))
+def _require_result(name: str, names: Sequence[Sequence[str]]) -> None:
+    known = list(dict.fromkeys(label for each in names for label in each))
     if name not in known:
         newest = ", ".join(f"`{label}`" for label in known[-5:])
         message = (
             f"`--accept` names `{name}`, which is not a result of this history; the newest are: {newest}"
         )
         raise UsageError(message, hint="give the name of a result of the level, as the output prints it")
-    if any(each.labels.count(name) > 1 for each in series):
+    if any(list(each).count(name) > 1 for each in names):
         message = f"cannot accept `{name}`: several results of this history have this name"
         raise UsageError(message, hint="give each folder (or block) a name of its own")
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 - cyclopts reads the annotation
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +20,7 @@ def analyse(
     *,
     tolerance: float | None = None,
     margin: float | None = None,
+    on: str | None = None,
     listed: CatalogueOption = OWN_CATALOGUE,
     json_: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> None:
@@ -39,6 +38,9 @@ def analyse(
         (2, in a quick study 5).
     margin
         Largest difference of times that counts as none, in percent; the plan's by default (2).
+    on
+        Where cells are computed: `pool:N`, N processes; `local-cluster:N` of Dask; `dask:ADDRESS`, a
+        scheduler of Dask whose workers see the folder. In this process by default.
     listed
         Catalogue of results.
     json_
@@ -56,13 +58,14 @@ def analyse(
 
     plan = read_plan(directory / "plan.json")
     options = chosen_options(plan, tolerance_percent=tolerance, margin_percent=margin)
-    findings = study_of(plan.study, directory).analyse(directory, options)
+    study = study_of(plan.study, directory)
+    findings = study.analyse(directory, options, on=on)
     if json_:
-        text = json.dumps(asdict(findings), indent=1, ensure_ascii=False, allow_nan=False)
-        sys.stdout.write(text + "\n")
+        sys.stdout.writelines(findings.written())
     else:
         sys.stdout.write(_summary(directory, findings))
     sys.stdout.flush()
+    del findings
     listed.refresh(directory)
 
 

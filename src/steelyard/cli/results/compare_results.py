@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 - the command line reads the annotation at run time
 from typing import TYPE_CHECKING, Annotated, Final
@@ -13,7 +14,7 @@ from cyclopts import Parameter
 from steelyard.analyse.comparison.agreement import Agreement
 from steelyard.analyse.series.flips import flipped_classes
 from steelyard.cli.amounts import parse_share
-from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
+from steelyard.cli.fail_on import CHANGED, SLOWER, Answer, FailOn, FailOnOption
 from steelyard.cli.results.cell_comparison import CellComparison
 from steelyard.cli.streams import write_lines
 from steelyard.errors import AnalysisError, UsageError
@@ -31,15 +32,15 @@ if TYPE_CHECKING:
 
 _MODES_OF_PROGRAMS: Final = (None, "import")
 """Modes of plans whose cells are programs of the user, in studies that have such cells."""
-CHANGED: Final = (FailOn.CHANGED,)
 
 
 def compare_results(
     first: Path,
     second: Path,
-    *,
+    *others: Path,
+    merge: Annotated[bool, Parameter(negative=())] = False,
     margin: str | None = None,
-    fail_on: FailOnOption = CHANGED,
+    fail_on: FailOnOption = (),
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> int:
     """Compare two results and list what changed.
@@ -56,19 +57,28 @@ def compare_results(
 
     The exit code is 1 when any of these is reversed or moved; `--fail-on` chooses what else gives 1.
 
+    `--merge` gives results of the same comparison one verdict instead: of several jobs, or of several hosts
+    (a doubtful verdict is worth a second measurement on another machine). Each counts with the inverse of its
+    variance. From three hosts on the answer is about the mean over hosts like these; of two that disagree
+    nothing is claimed. The exit code is 1 when a command is certainly slower beyond the margin.
+
     Parameters
     ----------
     first
         Package, or result folder with ``findings.json``.
     second
         The result to compare it with, of the same study.
+    others
+        Further results to merge.
+    merge
+        Merge results of one comparison into one verdict.
     margin
         Largest difference that counts as agreement, as in `5%`; for comparisons and imported files that of
         the first result unless given.
     fail_on
         What gives exit code 1: `slower` (moved to slower or larger), `changed` (flipped, moved or reversed in
         either direction), `undecided` (slower, or a cell that is undecided or in only one result); may be
-        given several times. `changed` by default.
+        given several times. `changed` by default, with `--merge` `slower`.
     as_json
         Print JSON for programs.
 
@@ -82,6 +92,10 @@ def compare_results(
 
         steelyard compare-results base new --margin 3% --fail-on undecided
 
+    What do three jobs say together?::
+
+        steelyard compare-results --merge job-1 job-2 job-3
+
     Which cells of a package hold on this machine?::
 
         steelyard compare-results theirs.zip results/ours --margin 5%
@@ -90,12 +104,41 @@ def compare_results(
     from steelyard.share.package.check import opened_result  # noqa: PLC0415 - start-up time
 
     allowed = None if margin is None else parse_share(margin, "--margin")
+    if merge:
+        return _merge((first, second, *others), allowed, fail_on or SLOWER, as_json=as_json)
+    if others:
+        message = f"`compare-results` compares two results; given: {2 + len(others)}"
+        raise UsageError(message, hint="--merge gives results of one comparison one verdict")
     with opened_result(first) as one, opened_result(second) as other:
         if same_results((first, second), (one, other)):
             twins = f"`{first}` and `{second}` are the same result"
             sys.stderr.write(f"remark: {twins}, which agrees with itself\n")
         names = (str(first), str(second))
-        return lay_over((one, other), names, allowed, fail_on=fail_on, as_json=as_json)
+        return lay_over((one, other), names, allowed, fail_on=fail_on or CHANGED, as_json=as_json)
+
+
+def _merge(places: Sequence[Path], margin: float | None, fail_on: Sequence[FailOn], *, as_json: bool) -> int:
+    from steelyard.record.same_result import refuse_same  # noqa: PLC0415 - start-up time
+    from steelyard.share.package.check import opened_result  # noqa: PLC0415 - start-up time
+    from steelyard.studies.comparison.hosts.merge import MERGED_SCHEMA, merge  # noqa: PLC0415 - start-up time
+
+    with ExitStack() as stack:
+        folders = [stack.enter_context(opened_result(place)) for place in places]
+        refuse_same(folders)
+        merged = merge(folders, list(map(str, places)), margin)
+    claims = [each.claim for each in merged]
+    answer = Answer(
+        is_slower=any(claim.is_regression for claim in claims),
+        is_changed=any(claim.is_regression or claim.is_improvement for claim in claims),
+        is_undecided=any(not claim.is_settled for claim in claims),
+    )
+    if as_json:
+        own = {"schema": MERGED_SCHEMA, "claims": [each.as_dict() for each in merged]}
+        document = {**own, **_exit_document(answer, fail_on)}
+        sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    else:
+        write_lines(line for each in merged for line in (*each.lines(), ""))
+    return answer.exit_code(fail_on)
 
 
 def lay_over(

@@ -90,7 +90,8 @@ def figure(result: Path, /, *names: str, asked: FigureOptions | None = None) -> 
     from steelyard.study import study_of  # noqa: PLC0415 - start-up time
 
     asked = asked or FigureOptions()
-    page = study_of(read_findings(result / "findings.json").study, result).page(result)
+    findings = read_findings(result / "findings.json")
+    page = study_of(findings.study, result).page(result)
     if not (names or asked.form or asked.table):
         _list(page)
         return
@@ -134,14 +135,15 @@ def _write(page: Page, folder: Path, wish: Wish, table: str | None, renamed: Pat
     """Write figures and tables, and print each file with its caption."""
     from copy import deepcopy  # noqa: PLC0415 - start-up time
 
-    from steelyard.report.drawing.figure_table import TableForm, figure_table  # noqa: PLC0415
+    from steelyard.report.drawing.figure_table import TableForm, figure_tables  # noqa: PLC0415
     from steelyard.report.drawing.paper import choose, chosen_figures, write_paper_figures  # noqa: PLC0415
 
     tables: dict[Path, str] = {}
     for each in chosen_figures(page, wish) if table else ():
-        kind, spec = TableForm(str(table)), deepcopy(each.spec)
+        spec = deepcopy(each.spec)
         choose(spec, wish.choices)
-        tables[folder / f"{each.id}.{kind.suffix}"] = figure_table(each, spec, kind)
+        made = figure_tables(each, spec, TableForm(str(table)))
+        tables |= {folder / name: text for name, text in made.items()}
     for path, drawn in (write_paper_figures(page, folder, wish) if wish.forms else {}).items():
         place = path if renamed is None else path.replace(renamed)
         sys.stdout.write(f"{place}: {drawn.title}. {drawn.caption}\n")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from steelyard.cli.fail_on import Answer, FailOn, FailOnOption
+from steelyard.cli.fail_on import SLOWER, Answer, FailOnOption
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.results.acceptance import NO_ACCEPTANCE, Acceptance, accepted_levels
 from steelyard.cli.streams import write_lines
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from steelyard.analyse.series.history import Change, HistoryOptions
     from steelyard.analyse.series.result_series import ResultSeries
 
-SLOWER: Final = (FailOn.SLOWER,)
 _MOST_ALLOWED: Final = 0.7
 _FEWEST_FOLDERS_HINT: Final = "give result folders, oldest first, or one import of several files"
 
@@ -38,6 +37,7 @@ def history(  # noqa: PLR0913 - options of one verb
     independent: Annotated[bool, Parameter(negative=())] = False,
     fail_on: FailOnOption = SLOWER,
     acceptance: Acceptance = NO_ACCEPTANCE,
+    notes: Annotated[bool, Parameter(negative=())] = False,
     html: Path | None = None,
     json_: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> int:
@@ -49,10 +49,14 @@ def history(  # noqa: PLR0913 - options of one verb
     does not count. The error rate allows for a look after each new result: in at most 5 % of histories
     without a change, any of 100 looks exits with 1.
 
+    Comparisons of revisions are linked: each knows the ratio of two revisions, measured on one machine, so
+    that machines drop out, of whatever model they are.
+
     Parameters
     ----------
     directories
-        Result folders, oldest first; or one folder with several blocks, such as an import of several files.
+        Result folders, oldest first; or one folder with several blocks, such as an import of several files;
+        or comparisons of revisions, and files that `--export links` wrote of them.
     metric
         Metric to follow; may be given several times; all times, sizes and rates by default.
     margin
@@ -69,6 +73,8 @@ def history(  # noqa: PLR0913 - options of one verb
         What gives exit code 1: `slower` (the newest level of a series), `changed` (slower, or a series
         changed anywhere, in either direction), `undecided` (slower, or a series is undecided, suspect, or
         slower at a level that was seen before); may be given several times. `slower` by default.
+    notes
+        Read the notes of this repository's revisions that `steelyard bench --note` left, instead of folders.
     html
         HTML page to write, with a figure of each series.
     json_
@@ -91,13 +97,31 @@ def history(  # noqa: PLR0913 - options of one verb
     if independent and autocorrelation:
         message = f"`--independent` and `--autocorrelation {autocorrelation:g}` exclude each other"
         raise UsageError(message, hint="leave out one of them")
+    from steelyard.cli.results.revision_history import (  # noqa: PLC0415 - start-up time
+        Asked,
+        are_of_revisions,
+        revision_history,
+    )
+
+    if notes and directories:
+        message = "`--notes` reads the notes of this repository, and results are given too"
+        raise UsageError(message, hint="leave one of them out")
+    if notes or (directories and are_of_revisions(directories)):
+        if independent or autocorrelation is not None:
+            option = "--independent" if independent else "--autocorrelation"
+            message = f"`{option}` is about levels of results; revisions are linked by ratios"
+            raise UsageError(message, hint="leave it out")
+        _check_shares(margin, level)
+        asked = Asked(metric, acceptance, margin / 100, level / 100, html, as_json=json_)
+        return revision_history(directories, asked, from_notes=notes).exit_code(fail_on)
     allowed = _MOST_ALLOWED if autocorrelation is None else autocorrelation
     _check(directories, margin, level, allowed)
     refuse_same(directories)
     series = read_series(directories, metric)
     _require_several_results(series)
     options = HistoryOptions(margin / 100, level / 100, independent, allowed)
-    accepted = accepted_levels(acceptance, directories, series, metric)
+    folder = directories[-1].absolute().parent
+    accepted = accepted_levels(acceptance, folder, [each.labels for each in series], metric)
     found = find_changes(
         [each.values for each in series], options, [Inside(each.runs, each.squares) for each in series]
     )
@@ -172,18 +196,22 @@ def _check(directories: tuple[Path, ...], margin: float, level: float, autocorre
     if not directories:
         message = "no result folder is given"
         raise UsageError(message, hint=_FEWEST_FOLDERS_HINT)
-    if not (math.isfinite(margin) and 0 <= margin <= 1000):  # noqa: PLR2004 - as the text says
-        message = f"`--margin` is {margin}; allowed: 0 to 1000"
-        raise UsageError(message, hint="give it in percent, e.g. 2", code="usage.range")
-    if not 50 <= level <= 99.9:  # noqa: PLR2004 - as the text says
-        message = f"`--level` is {level}; allowed: 50 to 99.9"
-        raise UsageError(message, hint="give it in percent, e.g. 95", code="usage.range")
+    _check_shares(margin, level)
     if not 0 <= autocorrelation <= _MOST_ALLOWED:
         message = f"`--autocorrelation` is {autocorrelation}; allowed: 0 to 0.7"
         hint = (
             "results that depend on each other more have levels without causes; measure on a quieter machine"
         )
         raise UsageError(message, hint=hint, code="usage.range")
+
+
+def _check_shares(margin: float, level: float) -> None:
+    if not (math.isfinite(margin) and 0 <= margin <= 1000):  # noqa: PLR2004 - as the text says
+        message = f"`--margin` is {margin}; allowed: 0 to 1000"
+        raise UsageError(message, hint="give it in percent, e.g. 2", code="usage.range")
+    if not 50 <= level <= 99.9:  # noqa: PLR2004 - as the text says
+        message = f"`--level` is {level}; allowed: 50 to 99.9"
+        raise UsageError(message, hint="give it in percent, e.g. 95", code="usage.range")
 
 
 def _as_json(followed: Followed) -> dict[str, object]:

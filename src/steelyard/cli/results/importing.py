@@ -28,15 +28,11 @@ if TYPE_CHECKING:
     from steelyard.record.importers.interface import ImportSummary
 
 _TABLE: Final = "csv"
-_WITHOUT_UNIT: Final = (_TABLE, MESSAGES, "plogp")
+_WITHOUT_UNIT: Final = (_TABLE, MESSAGES, "plogp", "hdr-histogram", "cyclictest")
 _DECIMALS: Final = (".", ",")
 _Text = Annotated[str, Parameter(show_default=False)]
 _Repeated = Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False, show_default=False)]
-_BINS: Final = "latency-bins"
-JOBS_START_S: Final = 11.0
-JOBS_STOP_S: Final = 30.0
-"""SOURCE: when the background tasks start and the client stops in the figures of the SCHED_BE evaluation."""
-
+BINS: Final = "latency-bins"
 TOLERANCE_PERCENT: Final = 10.0
 """How much slower a service may become that still counts as isolated, as in a colocation study."""
 
@@ -108,23 +104,27 @@ def import_results(  # noqa: PLR0913 - the options of a command line
     ----------
     form
         Format of the files: `jmh`, `hyperfine`, `google-benchmark`, `criterion`, `pyperf`,
+        `go-bench`, `libtest`, `gungraun`, `catch2`, `nanobench`, `tinybench`, `vitest`,
+        `benchmark-js`, `asv`, `benchmark-dotnet`, `julia`,
         `pytest-benchmark`, `moobench`, `messages`, `skampi`, `mpi`, `zoo`, `plogp`,
+        `perf-stat`, `hdr-histogram`, `k6`, `wrk`, `autocannon`, `vegeta`, `fio`, `iperf3`, `schbench`,
+        `cyclictest`, `rtla`, `osu`, `imb`, `netpipe`, `benchexec`, `stress-ng`, `sysbench`,
         `packets`, `latency-bins`, `csv` or `recodex`;
         `docs/guides/import.md` says what becomes a run and an iteration in each.
     files
-        The files, each a block (for `steelyard history`: oldest first); for criterion also its folder. `-` is
-        standard input.
+        The files, each a block (for `steelyard history`: oldest first); for criterion and gungraun also a
+        folder. `-` is standard input.
     out
         Result folder to write; it must not contain another result.
     table
         How a table is read.
     unit
-        For csv, messages and plogp, the unit of the values: ns, us, ms, s; for csv also any other
-        word. For messages the columns may state it.
+        For csv, messages, plogp, hdr-histogram and cyclictest, the unit of the values: ns, us, ms, s; for csv
+        also any other word. For messages the columns may state it.
     jobs_start
-        For latency-bins, when the best-effort jobs start [s]; 11 unless given.
+        For latency-bins, when the best-effort jobs start [s]; found in the file unless given.
     jobs_stop
-        For latency-bins, when they stop [s]; 30 unless given.
+        For latency-bins, when they stop [s].
     packets
         Facts that tables of the parallel packets experiments do not state.
     recorded
@@ -210,7 +210,8 @@ def _options(form: str, table: TableOptions, unit: str) -> ReadOptions:
     if (of_table != _NO_TABLE and form != _TABLE) or (unit and form not in _WITHOUT_UNIT):
         message = (
             "options of tables are for the format `csv`, `--column` and `--decimal` also for `messages`, "
-            f"`--unit` for `csv`, `messages` and `plogp`; `{form}` files state these themselves"
+            "`--unit` for `csv`, `messages`, `plogp`, `hdr-histogram` and `cyclictest`; "
+            f"`{form}` files state these themselves"
         )
         raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
     mapping: dict[str, str] = {}
@@ -238,17 +239,22 @@ def _options(form: str, table: TableOptions, unit: str) -> ReadOptions:
 
 
 def _stated(form: str, jobs_start_s: float | None, jobs_stop_s: float | None) -> dict[str, float | str]:
-    if form != _BINS:
+    if form != BINS:
         if jobs_start_s is not None or jobs_stop_s is not None:
-            message = f"`--jobs-start` and `--jobs-stop` are for the format `{_BINS}`, not for `{form}`"
+            message = f"`--jobs-start` and `--jobs-stop` are for the format `{BINS}`, not for `{form}`"
             raise UsageError(message, hint=f"steelyard import {form} FILE... --out DIR")
         return {}
-    start = JOBS_START_S if jobs_start_s is None else jobs_start_s
-    stop = JOBS_STOP_S if jobs_stop_s is None else jobs_stop_s
-    if not 0 < start < stop < math.inf:
-        message = f"the jobs start at {start:g} s and stop at {stop:g} s; allowed: 0 < start < stop"
+    given = {"jobs_start_s": jobs_start_s, "jobs_stop_s": jobs_stop_s}
+    stated = {name: moment for name, moment in given.items() if moment is not None}
+    if not all(0 < moment < math.inf for moment in stated.values()) or (
+        jobs_start_s is not None and jobs_stop_s is not None and jobs_start_s >= jobs_stop_s
+    ):
+        said = " and ".join(
+            f"`--{name[:-2].replace('_', '-')} {moment:g}`" for name, moment in stated.items()
+        )
+        message = f"{said}: allowed: 0 < start < stop"
         raise UsageError(message, hint="e.g. --jobs-start 11 --jobs-stop 30")
-    return {"jobs_start_s": start, "jobs_stop_s": stop, "tolerance_percent": TOLERANCE_PERCENT}
+    return {**stated, "tolerance_percent": TOLERANCE_PERCENT}
 
 
 def _lines(summary: ImportSummary) -> list[str]:

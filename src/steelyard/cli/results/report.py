@@ -51,7 +51,8 @@ def report(
 
         steelyard report results/night --format latex > tables.tex
     """
-    page = _build(directory)
+    findings = read_findings(directory / "findings.json")  # held until the catalogue has read it too
+    page = _build(directory, findings.study)
     if form == "html":
         _write_page(page, directory, is_opened=open_)
     elif form == "text":
@@ -69,16 +70,17 @@ def report(
     listed.refresh(directory, page)
 
 
-def _build(directory: Path) -> Page:
+def _build(directory: Path, study: str) -> Page:
     """Give the page of the study the folder belongs to."""
     from steelyard.study import study_of  # noqa: PLC0415 - start-up time
 
-    return study_of(read_findings(directory / "findings.json").study, directory).page(directory)
+    return study_of(study, directory).page(directory)
 
 
 def write_files(directory: Path) -> None:
     """Write ``report.html`` and ``figures/`` of a result folder, and print nothing."""
-    _write(_build(directory), directory)
+    findings = read_findings(directory / "findings.json")
+    _write(_build(directory, findings.study), directory)
 
 
 def _write(page: Page, directory: Path) -> Path:

@@ -96,7 +96,11 @@ def text_blocks(
     """
     from pyarrow import csv  # noqa: PLC0415 - start-up time
 
-    names = {str(place): pa.string() for place in places.values()}
+    # Texts that repeat are told apart while they are read: no text is made for each of their rows.
+    kinds = {
+        role: pa.string() if role == "value" else pa.dictionary(pa.int32(), pa.string()) for role in places
+    }
+    names = {str(place): kinds[role] for role, place in places.items()}
     reader = csv.open_csv(
         pa.PythonFile(text, mode="r"),
         csv.ReadOptions(
@@ -112,8 +116,14 @@ def text_blocks(
     for batch in reader:
         columns = {role: batch[str(place)] for role, place in places.items()}
         if text.has_blanks:
-            columns = {role: pc.ascii_trim_whitespace(column) for role, column in columns.items()}
+            columns = {role: _trimmed(column) for role, column in columns.items()}
         yield columns
+
+
+def _trimmed(column: pa.Array) -> pa.Array:
+    if isinstance(column, pa.DictionaryArray):
+        return pa.DictionaryArray.from_arrays(column.indices, pc.ascii_trim_whitespace(column.dictionary))
+    return pc.ascii_trim_whitespace(column)
 
 
 def parquet_blocks(file: pq.ParquetFile, places: Mapping[str, int]) -> Iterator[dict[str, pa.Array]]:

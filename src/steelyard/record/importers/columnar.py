@@ -93,6 +93,26 @@ class SectionColumns(Sequence[Section]):
         )
 
 
+def _taken(column: Column, rows: NDArray[np.int64]) -> pa.Array:
+    """Take rows of a column in parts, part by part: Arrow joins all parts first, each time."""
+    if isinstance(column, pa.Array):
+        return column.take(pa.array(rows))
+    ends = np.cumsum([len(part) for part in column.chunks])
+    number = ends.searchsorted(rows, "right")
+    order = np.argsort(number, kind="stable")
+    found = []
+    for begin, end in pairwise(stretch_bounds(number[order]).tolist()):
+        part = column.chunk(int(number[order[begin]]))
+        inside = rows[order[begin:end]] - (ends[number[order[begin]]] - len(part))
+        found.append(part.take(pa.array(inside)))
+    whole = pa.concat_arrays(found)
+    if (number[1:] >= number[:-1]).all():
+        return whole
+    back = np.empty_like(order)
+    back[order] = np.arange(order.size)
+    return whole.take(pa.array(back))
+
+
 def _text_at(texts: str | pa.Array, place: int) -> str:
     return texts if isinstance(texts, str) else str(texts[place].as_py())
 
@@ -131,11 +151,11 @@ class ColumnarRuns(Sequence[ForeignRun]):
         self._rows = rows
         self._levels_of = levels_of
         keys = [role for role in rows.columns if role not in _OF_ROWS]
-        number, starts = _stretches([rows.columns[role] for role in keys], rows.value.size)
+        number, starts = _stretches([rows.columns[role] for role in keys], len(rows.value))
         self._order: NDArray[np.int64] | None = None
         if (number[1:] <= number[:-1]).any():
             # The rows of a run need not stand together.
-            sizes = np.diff(starts, append=rows.value.size)
+            sizes = np.diff(starts, append=len(rows.value))
             self._order = np.argsort(np.repeat(number, sizes), kind="stable")
             ordered = np.argsort(number, kind="stable")
             bounds = stretch_bounds(number[ordered])
@@ -143,7 +163,7 @@ class ColumnarRuns(Sequence[ForeignRun]):
             ends = np.cumsum(np.add.reduceat(sizes[ordered], bounds[:-1]))
             self._bounds = np.concatenate(([0], ends))
         else:
-            first, self._bounds = starts, np.append(starts, rows.value.size)
+            first, self._bounds = starts, np.append(starts, len(rows.value))
         self._keys = {role: rows.columns[role].take(pa.array(first)) for role in keys}
         self.exit_codes = self._exit_codes()
         self._iteration = self._counted() if "iteration" not in rows.columns and self._has_metrics else None
@@ -223,14 +243,11 @@ class ColumnarRuns(Sequence[ForeignRun]):
 
             def part(column: Column) -> Column:
                 return column.slice(int(rows[0]), rows.size)
-
-            value = found.value[rows[0] : rows[-1] + 1]
         else:
             own = rows if self._order is None else self._order[rows]
-            taken, value = pa.array(own), found.value[own]
 
             def part(column: Column) -> Column:
-                return column.take(taken)
+                return _taken(column, own)
 
         if "iteration" in found.columns:
             iteration = _whole_numbers(part(found.columns["iteration"]))
@@ -245,9 +262,9 @@ class ColumnarRuns(Sequence[ForeignRun]):
             **texts,
             "run_id": ids,
             "iteration": pa.array(iteration),
-            "value": pa.array(value),
+            "value": part(found.value),
             "unit": pa.repeat(found.unit, rows.size),
-            "printed": part(found.printed if self._order is None else found.single()),
+            "printed": part(found.printed),
         }
         return pa.table([columns[field.name].cast(field.type) for field in schema], schema=schema)
 
@@ -296,6 +313,7 @@ class ColumnarRuns(Sequence[ForeignRun]):
         return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Rows:
     """The rows of a table, by column.
 
@@ -303,28 +321,18 @@ class Rows:
     ----------
     unit : str
         Of all values.
-    value : ndarray
-        Shape (n,).
+    value : pyarrow.ChunkedArray
+        Of n numbers.
     printed : pyarrow.ChunkedArray
         Digits of the values.
     columns : dict
         Of texts by role, each a dictionary array of n.
     """
 
-    def __init__(
-        self, unit: str, value: NDArray[np.float64], printed: Column, columns: dict[str, pa.DictionaryArray]
-    ) -> None:
-        self.unit = unit
-        self.value = value
-        self.printed = printed
-        self.columns = columns
-
-    def single(self) -> pa.Array:
-        """Give the digits in one part: from many parts, a few rows are not taken quickly."""
-        if isinstance(self.printed, pa.ChunkedArray):
-            whole = self.printed.cast(pa.large_string()).combine_chunks()
-            self.printed = pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
-        return self.printed
+    unit: str
+    value: pa.ChunkedArray
+    printed: pa.ChunkedArray
+    columns: dict[str, pa.DictionaryArray]
 
 
 def columnar_rows(blocks: Iterable[Mapping[str, pa.Array]], unit: str) -> Rows | None:
@@ -342,7 +350,7 @@ def columnar_rows(blocks: Iterable[Mapping[str, pa.Array]], unit: str) -> Rows |
     Rows or None
         ``None`` where a row by row reader has to look.
     """
-    values: list[NDArray[np.float64]] = []
+    values: list[pa.Array] = []
     printed: list[pa.Array] = []
     columns: dict[str, _Codes] = {}
     pool = pa.default_memory_pool()
@@ -350,7 +358,7 @@ def columnar_rows(blocks: Iterable[Mapping[str, pa.Array]], unit: str) -> Rows |
         found = _values_of(block["value"], unit)
         if found is None:
             return None
-        values.append(found)
+        values.append(pa.array(found))
         # A copy is of the size of its texts; the reader leaves room for twice as many.
         printed.append(pa.concat_arrays([block["value"], block["value"].slice(0, 0)]))
         for role, column in block.items():
@@ -365,7 +373,7 @@ def columnar_rows(blocks: Iterable[Mapping[str, pa.Array]], unit: str) -> Rows |
     if names is not None:
         whole["metric"] = _or_value(names)
     unit = "ns" if unit in DECIMAL_EXPONENTS else unit
-    return Rows(unit, _joined(values, np.float64), pa.chunked_array(printed), whole)
+    return Rows(unit, pa.chunked_array(values), pa.chunked_array(printed), whole)
 
 
 class _Codes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -139,4 +140,5 @@ IMPORTER: Final = ForeignImporter(
     EXPECTED,
     read,
     files_of=sample_files,
+    sign=re.compile(r"^\S.*time: +\[[\d.]+ \S+ [\d.]+ \S+ [\d.]+ \S+\]", re.MULTILINE | re.ASCII),
 )

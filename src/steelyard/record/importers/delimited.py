@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from steelyard.record.importers.problem_list import ProblemList
 
 _UNIT: Final = re.compile(
-    r"(?P<name>.*?)[\s_\[(.]+(?P<unit>ns|nsec|us|usec|\u00b5s|\u03bcs|ms|msec|s|sec)[\])\s]*", re.IGNORECASE
+    r"[\s_\[(.](?P<unit>ns|nsec|us|usec|\u00b5s|\u03bcs|ms|msec|s|sec)[\])\s]*\Z", re.IGNORECASE
 )
 _UNITS: Final = {"nsec": "ns", "usec": "us", "\u00b5s": "us", "\u03bcs": "us", "msec": "ms", "sec": "s"}
 _LONGEST_WHOLE: Final = 9
@@ -105,8 +105,9 @@ def split_heading(heading: str) -> tuple[str, str]:
     >>> split_heading("Latency (us)"), split_heading("run_delay0_ns"), split_heading("size_bytes")
     (('latency', 'us'), ('rundelay0', 'ns'), ('sizebytes', ''))
     """
-    matched = _UNIT.fullmatch(heading.strip())
-    name, unit = (matched["name"], matched["unit"].lower()) if matched else (heading, "")
+    heading = heading.strip()
+    matched = _UNIT.search(heading)
+    name, unit = (heading[: matched.start()], matched["unit"].lower()) if matched else (heading, "")
     return re.sub(r"[^a-z0-9]", "", name.lower()), _UNITS.get(unit, unit)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import decimal
-from dataclasses import dataclass, field
+import zlib
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from steelyard.errors import DataError
@@ -30,6 +32,9 @@ LARGEST_EXPONENT: Final = 100
 """Numbers of more digits before or behind the point are damage: nothing measured is so large or small, and
 squares and products of such numbers would leave the range of doubles."""
 
+_GZIP: Final = b"\x1f\x8b"
+_LARGEST: Final = 1 << 30
+"""Bytes of a packed file that are read at most."""
 _EXACT: Final = decimal.Context(prec=800)
 
 
@@ -191,6 +196,32 @@ class Source:
             line = self.content[: error.start].count(b"\n") + 1
             byte = f"byte {self.content[error.start]:#04x} is not UTF-8"
             self.refuse(f"line {line}", byte)
+
+
+def unpacked(source: Source) -> Source:
+    """Give a file without its packing, and its text as UTF-8 without a mark of byte order.
+
+    Raises
+    ------
+    DataError
+        If the packing is damaged.
+    """
+    content = source.content
+    if content.startswith(_GZIP):
+        packed = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        try:
+            content = packed.decompress(content, _LARGEST)
+        except zlib.error as error:
+            source.refuse("", f"damaged gzip: {error}")
+        if not packed.eof:
+            source.refuse("", f"gzip that was cut off, or of more than {_LARGEST} bytes")
+    # What a PowerShell redirects into a file is UTF-16.
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            content = content.decode("utf-16").encode()
+        except UnicodeError as error:
+            source.refuse("", f"not UTF-16, which its first bytes announce: {error}")
+    return replace(source, content=content.removeprefix(codecs.BOM_UTF8))
 
 
 def in_line(text: str) -> str:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from steelyard.errors import DataError, UsageError
 from steelyard.model.plain_file import open_plain_file, read_plain_file
 from steelyard.record.importers.column_blocks import PlainText
-from steelyard.record.importers.foreign import Source, unreadable
+from steelyard.record.importers.foreign import Source, unpacked, unreadable
 from steelyard.record.importers.foreign_result import STUDY, ForeignResult, ReadFile, write_foreign
 from steelyard.record.importers.reading import ReadOptions
 from steelyard.record.provenance import Origin
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
@@ -75,6 +76,9 @@ class ForeignImporter:
         Study that analyses the result.
     write : callable
         Writes what was read as a result folder.
+    sign : Pattern or None
+        What is at the begin of any output of the tool, also of one that cannot be read: an error is that of
+        this format then.
     """
 
     name: str
@@ -86,6 +90,7 @@ class ForeignImporter:
     read_plain: Callable[[Source, PlainText, ReadOptions], ForeignFile | None] | None = None
     study: str = STUDY
     write: Callable[[Path, Sequence[ReadFile], ForeignResult], ImportSummary] = write_foreign
+    sign: re.Pattern[str] | None = None
 
     def import_file(self, path: Path, result: Path) -> ImportSummary:
         """Read one file and write a result folder."""
@@ -122,7 +127,8 @@ class ForeignImporter:
             raise refused_together(refused)
         if not any(file.content.holds_values for file in read):
             listed = ", ".join(f"`{path}`" for path in paths)
-            message = f"{listed}: no value in the file"
+            said = dict.fromkeys(note for file in read for note in file.content.notes)
+            message = f"{listed}: no value in the file{''.join(f'; {note}' for note in said)}"
             raise DataError(message, hint=f"expected {self.expected}", code="data.import")
         kind = ForeignResult(self.name, self.alternatives, self.study, options.stated)
         return self.write(result, read, kind)
@@ -145,7 +151,7 @@ class ForeignImporter:
             content = read_plain_file(path, may_be_pipe=True)
         except OSError as error:
             raise unreadable(path, error, self.expected) from error
-        found = self.read(Source(path, content, self.expected), options)
+        found = self.read(unpacked(Source(path, content, self.expected)), options)
         return self._file(block, path, found, (hashlib.sha256(content).hexdigest(), len(content)))
 
     def _read_plain(self, path: Path, options: ReadOptions) -> tuple[PlainText, ForeignFile] | None:

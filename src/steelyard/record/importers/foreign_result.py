@@ -20,7 +20,7 @@ from steelyard.record.importers.interface import ImportSummary
 from steelyard.record.outcome_rows import run_columns, run_identity
 from steelyard.record.provenance import begin_provenance, end_session, write_provenance
 from steelyard.record.published import write_published
-from steelyard.record.schema import RUN_COLUMNS
+from steelyard.record.schema import KNOWN_COLUMNS
 from steelyard.record.seal import seal_tables
 from steelyard.record.table_file import ROWS_PER_GROUP
 from steelyard.record.tables import ResultTables
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 STUDY: Final = "imported"
 MARGIN_PERCENT: Final = 2.0
 FAILED_LAUNCHES: Final = "launches that failed: {}; they are kept, and count in no figure or verdict"
-_RESERVED: Final = frozenset({*RUN_COLUMNS, "attempt_state", "metric"})
+_RESERVED: Final = KNOWN_COLUMNS | {"metric"}
 Levels = tuple[str, ...]
 
 
@@ -135,13 +135,18 @@ def write_foreign(result: Path, files: Sequence[ReadFile], kind: ForeignResult) 
         counts = _write_runs(tables, plan, members)
     numbers = {tuple(cell.levels.values()): cell.number for cell in plan.cells}
     published = [
-        (numbers[levels], file.block, each)
+        (numbers.get(_levels(each.levels, factors)), file.block, each)
         for file in files
         for each in file.content.published
-        if (levels := _levels(each.levels, factors)) in numbers
     ]
-    write_published(result, plan, generation, published)
-    notes = (*_notes(files), *([FAILED_LAUNCHES.format(counts.failed)] if counts.failed else []))
+    housed = [(cell, block, each) for cell, block, each in published if cell is not None]
+    write_published(result, plan, generation, housed)
+    homeless = len(published) - len(housed)
+    notes = (
+        *_notes(files),
+        *([FAILED_LAUNCHES.format(counts.failed)] if counts.failed else []),
+        *([f"published numbers of benchmarks without a value, left out: {homeless}"] if homeless else []),
+    )
     write_import_provenance(result, plan, files, notes)
     seal_tables(result)
     form = files[0].origin.form

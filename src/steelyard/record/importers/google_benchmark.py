@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
@@ -164,5 +165,9 @@ def _aggregates(entry: Node, levels: dict[str, str], aggregate: str) -> list[Pub
 
 
 IMPORTER: Final = ForeignImporter(
-    "google-benchmark", "Google Benchmark's JSON: the process is the run", EXPECTED, read
+    "google-benchmark",
+    "Google Benchmark's JSON: the process is the run",
+    EXPECTED,
+    read,
+    sign=re.compile(r"^Benchmark +Time +CPU|^name,iterations,real_time,", re.MULTILINE | re.ASCII),
 )

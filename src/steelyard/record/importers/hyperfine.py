@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from steelyard.record.importers.foreign import (
@@ -104,5 +105,10 @@ def _published(result: Node, levels: dict[str, str]) -> list[Published]:
 
 
 IMPORTER: Final = ForeignImporter(
-    "hyperfine", "hyperfine's JSON: every launch is a run", EXPECTED, read, Alternatives.CELLS
+    "hyperfine",
+    "hyperfine's JSON: every launch is a run",
+    EXPECTED,
+    read,
+    Alternatives.CELLS,
+    sign=re.compile(r"^Benchmark #?\d+: |^command,mean,stddev,", re.MULTILINE | re.ASCII),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
@@ -134,4 +135,12 @@ def _scores(levels: dict[str, str], name: str, metric: Node) -> list[Published]:
     return found
 
 
-IMPORTER: Final = ForeignImporter("jmh", "JMH's JSON: forks are runs", EXPECTED, read)
+IMPORTER: Final = ForeignImporter(
+    "jmh",
+    "JMH's JSON: forks are runs",
+    EXPECTED,
+    read,
+    sign=re.compile(
+        r'^# JMH version|^Benchmark +.*Mode +Cnt +Score|^"Benchmark","Mode"', re.MULTILINE | re.ASCII
+    ),
+)

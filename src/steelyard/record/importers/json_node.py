@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from steelyard.record.importers.foreign import is_plausible
 
@@ -27,6 +28,8 @@ class Node:
     source: Source
     value: Any
     path: str
+    line: int = 0
+    """Of a document that is one line among others; 0 for a file that is one document."""
 
     def member(self, name: str) -> Node:
         """Give a member that must be there."""
@@ -35,7 +38,7 @@ class Node:
             self.refuse("an object")
         if name not in content:
             self._fail(f"no member `{name}`; there are: {', '.join(map(str, list(content)[:12])) or 'none'}")
-        return Node(self.source, content[name], f"{self.path}.{name}" if self.path else name)
+        return Node(self.source, content[name], f"{self.path}.{name}" if self.path else name, self.line)
 
     def optional(self, name: str) -> Node | None:
         """Give a member, or nothing where it is absent or null."""
@@ -56,7 +59,10 @@ class Node:
         """Give the elements of a list in order."""
         if not isinstance(self.value, list):
             self.refuse("a list")
-        return [Node(self.source, value, f"{self.path}[{place}]") for place, value in enumerate(self.value)]
+        return [
+            Node(self.source, value, f"{self.path}[{place}]", self.line)
+            for place, value in enumerate(self.value)
+        ]
 
     def text(self) -> str:
         """Give a text that is not empty."""
@@ -104,18 +110,26 @@ class Node:
         self._fail(f"`{shown}` is not {expected}")
 
     def _fail(self, text: str) -> NoReturn:
-        self.source.refuse(f"at `{self.path}`" if self.path else "at the top", text)
+        place = f"at `{self.path}`" if self.path else "at the top"
+        self.source.refuse(f"line {self.line}, {place}" if self.line else place, text)
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Give the members of an object; of two of one name JSON's readers take one or the other."""
+    """Give the members of an object; of two of one name JSON's readers take one or the other.
+
+    Two that say the same are one: iperf3 repeats some for each of its streams.
+    """
     found = dict(members)
     if len(found) < len(members):
-        names = [name for name, _ in members]
-        twin = next(name for name in found if names.count(name) > 1)
-        message = f"an object has the member `{twin[:_SHOWN]}` twice"
-        raise ValueError(message)
+        twin = next((name for name, value in members if value != found[name]), None)
+        if twin is not None:
+            message = f"an object has the member `{twin[:_SHOWN]}` twice"
+            raise ValueError(message)
     return found
+
+
+_DECODER: Final = json.JSONDecoder(parse_float=Decimal, parse_constant=Decimal, object_pairs_hook=_object)
+_NOT_BLANK: Final = re.compile(r"\S")
 
 
 def read_json(source: Source) -> Node:
@@ -126,14 +140,52 @@ def read_json(source: Source) -> Node:
     DataError
         Naming line and column of what is not JSON.
     """
-    text = source.text()
+    return _parsed(source, source.text())[0]
+
+
+def read_json_line(source: Source, line: int, text: str) -> Node:
+    """Parse a line that is a document of its own; an error names the line.
+
+    Raises
+    ------
+    DataError
+        Naming line and column of what is not JSON.
+    """
+    node, _ = _parsed(source, text, line)
+    return Node(source, node.value, "", line)
+
+
+def read_json_documents(source: Source, begin: re.Pattern[str] = _NOT_BLANK) -> list[Node]:
+    """Parse documents that stand one behind the other, as tools append them.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    begin : Pattern
+        What each document begins with; text of another kind between them is passed over.
+
+    Raises
+    ------
+    DataError
+        Naming line and column of what is not JSON.
+    """
+    text, place, found = source.text(), 0, list[Node]()
+    while (matched := begin.search(text, place)) is not None:
+        node, place = _parsed(source, text, begin=matched.start())
+        found.append(node)
+    return found or [read_json(source)]
+
+
+def _parsed(source: Source, text: str, first_line: int = 1, begin: int | None = None) -> tuple[Node, int]:
+    """Give the document that begins at a place, else the only one, and where it ends."""
     try:
-        value = json.loads(text, parse_float=Decimal, parse_constant=Decimal, object_pairs_hook=_object)
+        value, end = (_DECODER.decode(text), len(text)) if begin is None else _DECODER.raw_decode(text, begin)
         if "\\u" in text:  # an escape may name half a character, which no file can hold
             json.dumps(value, ensure_ascii=False, default=str).encode()
-        return Node(source, value, "")
+        return Node(source, value, ""), end
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
+        place = f"line {error.lineno + first_line - 1}, column {error.colno}"
         source.refuse(place, f"not JSON: {error.msg}")
     except RecursionError:
         source.refuse("", "not JSON that can be read: nested too deeply")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
-from dataclasses import replace
+import re
 from typing import TYPE_CHECKING, Final
 
 from steelyard.record.importers.foreign import (
@@ -18,6 +16,7 @@ from steelyard.record.importers.foreign import (
 )
 from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.json_node import Node, read_json
+from steelyard.units import format_count
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -29,8 +28,6 @@ EXPECTED: Final = (
     "pyperf's JSON (`-o FILE`, also gzipped): an object with `version` and `benchmarks`, each with `runs` of "
     "`values` and `warmups`"
 )
-_GZIP: Final = b"\x1f\x8b"
-_LARGEST: Final = 1 << 30
 _UNITS: Final = {"second": "ns", "byte": "bytes", "integer": "as counted"}
 _METRICS: Final = {"second": "time", "byte": "memory", "integer": "value"}
 _FACTS: Final = ("perf_version", "hostname", "platform", "python_version", "cpu_model_name", "timer", "date")
@@ -45,7 +42,7 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
         Naming the JSON path of what is wrong.
     """
     del options
-    document = read_json(_plain(source))
+    document = read_json(source)
     found = ForeignFile("json", facts={"tool": "pyperf"})
     shared = document.optional("metadata")
     for name in _FACTS:
@@ -66,19 +63,9 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
             if date and date < found.facts.get("date", "~"):
                 found.facts["date"] = date
     if calibrations:
-        found.notes.append(f"{calibrations} runs are calibrations: they have warm-ups and no value")
+        count = format_count(calibrations, "run")
+        found.notes.append(f"{count} without a value: calibrations, which have warm-ups alone")
     return found
-
-
-def _plain(source: Source) -> Source:
-    if not source.content.startswith(_GZIP):
-        return source
-    try:
-        unpacked = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        content = unpacked.decompress(source.content, _LARGEST)
-    except (zlib.error, gzip.BadGzipFile) as error:
-        source.refuse("", f"damaged gzip: {error}")
-    return replace(source, content=content)
 
 
 def _text(places: tuple[Node | None, ...], name: str) -> str:
@@ -111,4 +98,10 @@ def _section(number: Decimal, unit: str, iteration: int, phase: str) -> Section:
     return Section(_METRICS[unit], _UNITS[unit], value, iteration, phase, str(number))
 
 
-IMPORTER: Final = ForeignImporter("pyperf", "pyperf's JSON: worker processes are runs", EXPECTED, read)
+IMPORTER: Final = ForeignImporter(
+    "pyperf",
+    "pyperf's JSON: worker processes are runs",
+    EXPECTED,
+    read,
+    sign=re.compile(r"Mean \+- std dev: ", re.MULTILINE | re.ASCII),
+)

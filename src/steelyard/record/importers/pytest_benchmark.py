@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from steelyard.record.importers.foreign import (
@@ -86,5 +87,9 @@ def _facts(document: Node) -> dict[str, str]:
 
 
 IMPORTER: Final = ForeignImporter(
-    "pytest-benchmark", "pytest-benchmark's JSON: the process is the run", EXPECTED, read
+    "pytest-benchmark",
+    "pytest-benchmark's JSON: the process is the run",
+    EXPECTED,
+    read,
+    sign=re.compile(r"^Name \(time in ", re.MULTILINE),
 )

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from steelyard.report.dataset import Json
 
 
-def levels_over_results(series: Sequence[str], views: Iterable[Sequence[float]] = ()) -> dict[str, Json]:
+def levels_over_results(
+    series: Sequence[str],
+    views: Iterable[Sequence[float]] = (),
+    *,
+    of: str = "result",
+    has_intervals: bool = False,
+) -> dict[str, Json]:
     """Give the values of a chosen series by result, with a line for each level between changes.
 
     Parameters
@@ -30,6 +36,10 @@ def levels_over_results(series: Sequence[str], views: Iterable[Sequence[float]] 
         Options of the menu; the first is shown at first.
     views : iterable of sequence of float
         Values of the vertical axis by series, which decide its scale.
+    of : str
+        What a point is.
+    has_intervals : bool
+        Whether points have intervals: ``low, high``.
 
     Returns
     -------
@@ -37,23 +47,31 @@ def levels_over_results(series: Sequence[str], views: Iterable[Sequence[float]] 
         Reads the datasets ``points``: ``series, order, result, percent``; and ``levels``: ``series, begin,
         end, percent, meaning``.
     """
+    across = numeric("order", f"{of}, oldest first", zero=False)
     only = only_chosen("series", "chosen_series")
     value = numeric("percent", "value, first level = 100 [%]", **fitting_scale(views, zero=False))
     place: dict[str, Json] = {"axis": WHOLE_NUMBERS}
+    intervals: dict[str, Json] = {
+        "data": {"name": "points"},
+        "transform": [only],
+        "mark": {"type": "rule", "strokeWidth": 1.5, "color": PALETTE[0], "opacity": 0.5},
+        "encoding": {"x": across | place, "y": value | {"field": "low"}, "y2": {"field": "high"}},
+    }
     return {
         "$schema": SCHEMA,
         "height": 290,
         "width": 820,
         "params": [selector("chosen_series", "Series", series)],
         "layer": [
+            *([intervals] if has_intervals else []),
             {
                 "data": {"name": "points"},
                 "transform": [only],
                 "mark": {"type": "point", "filled": True, "size": 40, "color": PALETTE[0], "opacity": 0.7},
                 "encoding": {
-                    "x": numeric("order", "result, oldest first", zero=False) | place,
+                    "x": across | place,
                     "y": value,
-                    "tooltip": [tip("result", "result"), tip("percent", "value [%]", ".4~g")],
+                    "tooltip": [tip("result", of), tip("percent", "value [%]", ".4~g")],
                 },
             },
             {
@@ -61,7 +79,7 @@ def levels_over_results(series: Sequence[str], views: Iterable[Sequence[float]] 
                 "transform": [only],
                 "mark": {"type": "rule", "strokeWidth": 3, "color": HIGHLIGHT},
                 "encoding": {
-                    "x": numeric("begin", "result, oldest first", zero=False) | place,
+                    "x": numeric("begin", f"{of}, oldest first", zero=False) | place,
                     "x2": {"field": "end"},
                     "y": value,
                     "tooltip": [tip("meaning", "level")],

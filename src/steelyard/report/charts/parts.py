@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, Literal
 
-from steelyard.report.charts.theme import LEGEND_LIMIT
+from steelyard.report.charts.theme import DASHES, LEGEND_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -85,6 +85,12 @@ def coloured(
         "scale": {"domain": list(colours), "range": list(colours.values())},
         "legend": legend(colours, is_beside_names=is_beside_names) | shape,
     }
+
+
+def dashed(colour: Mapping[str, Json], names: Sequence[str]) -> dict[str, Json]:
+    """Give a dash channel beside a colour channel, so that lines can be told apart without colour."""
+    dashes: list[Json] = [[*DASHES[at % len(DASHES)]] for at in range(len(names))]
+    return {**colour, "scale": {"domain": list(names), "range": dashes}}
 
 
 def legend(

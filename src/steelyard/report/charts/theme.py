@@ -130,7 +130,7 @@ def file_config(theme: Theme = Theme.LIGHT) -> dict[str, Json]:
 
 
 DASHES: Final = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3), (4, 1), (1, 4))
-"""Dashes of lines beside each other on paper."""
+"""Dashes of lines beside each other, which colour alone would not tell apart."""
 
 
 def print_colours(count: int) -> list[str]:

@@ -87,7 +87,7 @@ def with_data(figure: Figure, width: int, theme: Theme = Theme.LIGHT) -> dict[st
         Its look.
     """
     spec = copy.deepcopy(figure.spec)
-    spec["datasets"] = {name: data.rows() for name, data in figure.datasets.items()}
+    spec["datasets"] = {name: data.rows(data.drawn) for name, data in figure.datasets.items()}
     axis_x: dict[str, Json] = {"titleLimit": width - 16} | ({"titleAnchor": "end"} if width < NARROW else {})
     spec["config"] = {**file_config(theme), "axisX": axis_x}
     params = spec.get("params")

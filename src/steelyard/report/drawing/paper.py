@@ -9,7 +9,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import UsageError, unwritable
-from steelyard.report.charts.theme import DASHES, Theme, print_colours
+from steelyard.report.charts.parts import dashed
+from steelyard.report.charts.theme import Theme, print_colours
 from steelyard.report.drawing.engine import drawn_pdf, drawn_png, drawn_svg
 from steelyard.report.drawing.figures import (
     AXIS_WIDTH,
@@ -216,8 +217,7 @@ def in_print(spec: dict[str, Json]) -> None:
         mark = chart.get("mark")
         is_line = isinstance(mark, dict) and mark.get("type") == "line" and "strokeDash" not in mark
         if is_line and "strokeDash" not in encoding:
-            dashes: list[Json] = [[*DASHES[at % len(DASHES)]] for at in range(len(domain))]
-            encoding["strokeDash"] = {**colour, "scale": {"domain": domain, "range": dashes}}
+            encoding["strokeDash"] = dashed(colour, list(map(str, domain)))
 
 
 def _charts(spec: dict[str, Json]) -> Iterator[dict[str, Json]]:

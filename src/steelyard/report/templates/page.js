@@ -59,6 +59,8 @@
         ast: true,
         config: { ...config, axisX: titles(element.clientWidth) },
         renderer: "svg",
+        // Errors alone: a layer of which a choice shows no row is none, and Vega warns of its axis.
+        logLevel: 1,
         actions: { export: true, source: false, compiled: false, editor: false },
         downloadFileName: element.dataset.chart,
       });

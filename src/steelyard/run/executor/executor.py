@@ -17,13 +17,12 @@ from steelyard.run.executor.neighbours import neighbours
 from steelyard.run.executor.outcome import OutcomeLog, check_output, explained, keep_failed
 from steelyard.run.executor.pool import WorkerPool
 from steelyard.run.executor.run_files import files_name, files_of, in_folder, leaves_files
-from steelyard.run.executor.run_specs import in_block, run_specification, with_barrier
+from steelyard.run.executor.run_specs import barrier_file, in_block, run_specification, with_barrier
 from steelyard.run.isolation.registry import technology
 from steelyard.run.progress import Estimator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from steelyard.model import Batch, Cell, Execution, Plan, RunOutcome
     from steelyard.run.executor.run_options import ExecutionOptions, Sink
@@ -36,8 +35,6 @@ UNLIMITED_WALL_S: Final = 3600.0
 STRIKES: Final = 3
 """Batches in a row a technology may fail before it counts as broken."""
 NS_PER_S: Final = 1_000_000_000
-
-_BARRIER_BYTES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +111,12 @@ class _Executor:
 
     def execute(self) -> ExecutionSummary:
         began_s = time.monotonic()
-        complete = self._sink.completed_batches()
-        todo = [batch for batch in self._plan.batches if batch.number not in complete]
+        complete, only = self._sink.completed_batches(), self._options.only
+        asked = [batch for batch in self._plan.batches if only is None or batch.number in only]
+        todo = [batch for batch in asked if batch.number not in complete]
+        last_uses = {self._isolation(batch): index for index, batch in enumerate(todo)}
         progress = self._options.progress
-        progress.begin(len(self._plan.batches), len(self._plan.batches) - len(todo))
+        progress.begin(len(asked), len(asked) - len(todo))
         selection, left_out = self._options.selection, set[int]()
         executed = 0
         with WorkerPool(self._session) as pool:
@@ -132,15 +131,15 @@ class _Executor:
                 batch_began_s = time.monotonic()
                 self._execute_batch(batch, cell, pool)
                 self._estimator.add(cell, time.monotonic() - batch_began_s)
-                rest = todo[index + 1 :]
-                self._release_unneeded(pool, cell, rest)
-                wanted = [each for each in rest if each.cell not in left_out]
-                foreseen_s = self._estimator.left_s(wanted)
+                isolation = self._isolation(batch)
+                if isolation is not None and last_uses[isolation] == index:
+                    pool.release(isolation)
+                foreseen_s = self._estimator.left_s(todo, index + 1, left_out)
                 left_s = None if foreseen_s is None else min(foreseen_s, selection.left_s())
                 progress.batch_done(left_s, self._failed_runs())
         self._require_success()
         elapsed_s = time.monotonic() - began_s
-        resumed = len(self._plan.batches) - len(todo)
+        resumed = len(asked) - len(todo)
         statuses = dict(self._statuses)
         return ExecutionSummary(executed, resumed, statuses, self._broken, self._starts_s, elapsed_s)
 
@@ -243,7 +242,7 @@ class _Executor:
         wall_ns = execution.limits.wall_time_ns
         allowed_s = UNLIMITED_WALL_S if wall_ns is None else wall_ns / NS_PER_S
         patience_s = allowed_s + self._options.patience_s
-        with _barrier_file(self._session.shared, f"barrier-{run_id}") as barrier:
+        with barrier_file(self._session.shared, f"barrier-{run_id}") as barrier:
             shares = []
             for worker in workers:
                 spec = run_specification(execution, worker, run_id)
@@ -286,13 +285,9 @@ class _Executor:
                 f"{isolation} failed {STRIKES} batches in a row: its other runs are recorded as failed"
             )
 
-    def _release_unneeded(self, pool: WorkerPool, cell: Cell, rest: Sequence[Batch]) -> None:
-        if cell.execution is None:
-            return
-        isolation = cell.execution.isolation
-        later = (self._plan.cell_of(batch).execution for batch in rest)
-        if all(execution is None or execution.isolation != isolation for execution in later):
-            pool.release(isolation)
+    def _isolation(self, batch: Batch) -> str | None:
+        execution = self._plan.cell_of(batch).execution
+        return None if execution is None else execution.isolation
 
     def _failed_runs(self) -> int:
         return sum(count for status, count in self._statuses.items() if status.is_failure)
@@ -338,15 +333,3 @@ def _away_from(cpu_sets: Sequence[Sequence[int] | None]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, own)
-
-
-@contextmanager
-def _barrier_file(folder: Path, name: str) -> Iterator[Path]:
-    """Give the zeroed file on a memory file system in which a batch's workers meet; remove it at the end."""
-    path = folder / name
-    path.write_bytes(bytes(_BARRIER_BYTES))
-    path.chmod(0o666)
-    try:
-        yield path
-    finally:
-        path.unlink(missing_ok=True)

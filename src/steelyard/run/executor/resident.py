@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import stat
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,12 +39,27 @@ KERNEL_FOLDERS = tuple(Path(name) for name in ("/proc", "/sys", "/dev"))
 
 @contextmanager
 def resident(isolation: str, *, shown: Sequence[Path] = (), is_fed: bool = False) -> Iterator[Worker]:
-    """Give a worker in an isolation, with the current folder shown inside unless it is new there.
+    """Give one worker, as `residents` does."""
+    with residents(isolation, shown=shown, is_fed=is_fed) as (worker,):
+        yield worker
+
+
+@contextmanager
+def residents(
+    isolation: str,
+    cpu_sets: Sequence[tuple[int, ...] | None] = (None,),
+    *,
+    shown: Sequence[Path] = (),
+    is_fed: bool = False,
+) -> Iterator[list[Worker]]:
+    """Give workers in an isolation, with the current folder shown inside unless it is new there.
 
     Parameters
     ----------
     isolation : str
         Name of the technology.
+    cpu_sets : sequence
+        One worker for each: the CPUs it is bound to, ``None`` for any.
     shown : sequence of Path
         Further files and folders of the host that programs inside may read.
     is_fed : bool
@@ -69,9 +84,13 @@ def resident(isolation: str, *, shown: Sequence[Path] = (), is_fed: bool = False
     everything = (*_current_folder(), *(path.resolve() for path in shown))
     with open_session(None, sweep_all, everything) as session:
         try:
-            with Worker(chosen, Site(session, chosen.name, worker=0)) as worker:
-                worker.start()
-                yield worker
+            with ExitStack() as stack:
+                workers = []
+                for number, cpus in enumerate(cpu_sets):
+                    site = Site(session, chosen.name, number, cpus=cpus)
+                    workers.append(stack.enter_context(Worker(chosen, site)))
+                    workers[-1].start()
+                yield workers
         finally:
             chosen.close(session)
 

@@ -97,6 +97,8 @@ class ExecutionOptions:
         Where the files of runs are kept; ``None`` for plans whose runs leave none.
     selection : Selection
         Which batches are run, and which are left out.
+    only : frozenset of int or None
+        Numbers of the batches that are asked for; ``None``: the whole plan.
     """
 
     placement: Placement
@@ -108,3 +110,4 @@ class ExecutionOptions:
     patience_s: float = PATIENCE_S
     files: RunFiles | None = None
     selection: Selection = field(default_factory=EveryBatch)
+    only: frozenset[int] | None = None

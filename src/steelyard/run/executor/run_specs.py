@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -9,6 +10,7 @@ from steelyard.model.run_spec import Barrier, OutputStream, RunSpec
 from steelyard.run.session import WORK
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from steelyard.model import Execution
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 CAPTURE_SLACK_BYTES: Final = 4096
 BARRIER_TIMEOUT_NS: Final = 60_000_000_000
+_BARRIER_BYTES: Final = 64
 
 
 def run_specification(execution: Execution, worker: Worker, run_id: str) -> RunSpec:
@@ -96,3 +99,15 @@ def with_barrier(spec: RunSpec, folder: Path, name: str, parties: int) -> RunSpe
         Workers that meet.
     """
     return replace(spec, barrier=Barrier(str(folder / name), parties, BARRIER_TIMEOUT_NS))
+
+
+@contextmanager
+def barrier_file(folder: Path, name: str) -> Iterator[Path]:
+    """Give the zeroed file on a memory file system in which a batch's workers meet; remove it at the end."""
+    path = folder / name
+    path.write_bytes(bytes(_BARRIER_BYTES))
+    path.chmod(0o666)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)

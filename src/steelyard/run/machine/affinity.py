@@ -67,6 +67,42 @@ def place(topology: Topology, workers: int, affinity: Affinity) -> list[list[int
     return [[core[0].id] for core in cores[:workers]]
 
 
+def place_side_by_side(
+    topology: Topology, cpus: Sequence[int] = ()
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Choose the CPUs of two programs that run at the same time: equal numbers of whole cores of one kind.
+
+    Cores next to each other go to different sides, so that both see the same socket and the same caches.
+
+    Parameters
+    ----------
+    topology : Topology
+        The host.
+    cpus : sequence of int
+        CPUs that may be used; all that this process may use where empty.
+
+    Raises
+    ------
+    DesignError
+        If there are fewer than two cores, whatever their threads.
+    """
+    wanted = set(cpus) or set(topology.allowed)
+    usable = [cpu for cpu in topology.cpus if cpu.id in set(topology.allowed) & wanted]
+    kinds: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for cpu in sorted(usable, key=lambda each: (each.socket, each.last_level_cache, each.core)):
+        kinds[cpu.efficiency_class][cpu.core].append(cpu.id)
+    cores = next((list(kinds[kind].values()) for kind in sorted(kinds) if len(kinds[kind]) > 1), None)
+    if cores is None:
+        count = len({cpu.core for cpu in usable})
+        message = f"two programs at the same time need two cores of one kind; usable here: {count}"
+        raise DesignError(message, hint="let them take turns: `--mode turns`", code="design.cores")
+    pairs = len(cores) // 2
+    first, second = (
+        tuple(sorted(chain.from_iterable(cores[2 * pair + side] for pair in range(pairs)))) for side in (0, 1)
+    )
+    return first, second
+
+
 def memory_nodes_of(topology: Topology, cpus: Iterable[int]) -> list[int]:
     """Give the memory nodes near to some CPUs, sorted: what a worker with ``numa`` is bound to."""
     chosen = set(cpus)

@@ -25,6 +25,9 @@ IDLE_STATES: Final = "idle-states"
 TUNING_NAMES: Final = (*SETTINGS, IDLE_STATES)
 """Names a study may ask for."""
 
+LOCK_PATIENCE_S: Final = 10.0
+"""How long a study waits for another one that measures on this machine [s]."""
+
 _LOOK_EVERY_S: Final = 5.0
 """One window of 0.3 s in this time costs a study of short batches at most 6 %."""
 
@@ -53,7 +56,7 @@ class MachineRequest:
     policy: Policy = Policy.RECORD
     tunings: tuple[str, ...] = ()
     patience: Patience = field(default_factory=Patience)
-    lock_patience_s: float = 10.0
+    lock_patience_s: float = LOCK_PATIENCE_S
     calibrates: bool = True
 
 

@@ -58,19 +58,25 @@
 
   const live = document.getElementById("live");
   if (live) {
-    const events = new EventSource(live.dataset.events);
     const lost = document.getElementById("lost");
-    events.addEventListener("open", () => (lost.hidden = true));
-    events.addEventListener("error", () => (lost.hidden = false));
-    events.addEventListener("snapshot", (event) => {
-      // The server escapes every text of it; the policy of the page forbids scripts in it.
-      live.innerHTML = event.data;
-    });
-    events.addEventListener("bye", () => events.close());
-    events.addEventListener("ended", () => {
-      events.close();
-      setTimeout(() => location.assign(live.dataset.done), 1500);
-    });
+    const follow = () => {
+      const events = new EventSource(live.dataset.events);
+      events.addEventListener("open", () => (lost.hidden = true));
+      events.addEventListener("error", () => {
+        lost.hidden = false;
+        // A browser that was refused does not ask again by itself.
+        if (events.readyState === EventSource.CLOSED) setTimeout(follow, 5000);
+      });
+      events.addEventListener("snapshot", (event) => {
+        // The server escapes every text of it; the policy of the page forbids scripts in it.
+        live.innerHTML = event.data;
+      });
+      events.addEventListener("ended", () => {
+        events.close();
+        setTimeout(() => location.assign(live.dataset.done), 1500);
+      });
+    };
+    follow();
   }
 
   const waitFor = async (part) => {

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.model.plan import PLAN_NAME, read_plan
+from steelyard.record.placed.hosts import machine_of, machines_of
 from steelyard.record.provenance import read_provenance, write_provenance
 from steelyard.record.seal import seal_tables
 from steelyard.report.output import write_report
@@ -30,6 +31,8 @@ from steelyard.study import study_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from pydantic import JsonValue
 
     from steelyard.model import Execution, Plan
     from steelyard.record.provenance import Provenance
@@ -80,11 +83,12 @@ def _make_anonymous(result: Path) -> None:
     """Put a pseudonym for the host, and placeholders for what its user keeps where."""
     before, provenance = read_plan(result / PLAN_NAME), read_provenance(result)
     # What git says of a folder of the author's names him where the repository is public.
-    write_provenance(result, replace(provenance, git=None))
+    write_provenance(result, replace(provenance, git=None, hosts=_renamed(provenance)))
     put = put_placeholders(before)
     plan = rewrite_plan(result, put)
     pseudonym = _pseudonym(plan.id)
-    known = dict.fromkeys(ids_of(provenance), pseudonym) | {before.id: plan.id}
+    known = dict.fromkeys(_own_ids(provenance), pseudonym) | _of_hosts(provenance, plan.id)
+    known |= {before.id: plan.id}
     words = re.compile(
         "|".join(rf"(?<!\w){re.escape(each)}(?!\w)" for each in sorted(known, key=len, reverse=True))
     )
@@ -99,8 +103,44 @@ def is_anonymous(provenance: Provenance) -> bool:
     return provenance.host_id == _pseudonym(provenance.plan_id)
 
 
-def _pseudonym(plan_id: str) -> str:
-    return hashlib.sha256(f"anonymous host of {plan_id}".encode()).hexdigest()[:16]
+def _pseudonym(plan_id: str, number: int = 0) -> str:
+    which = f" {number}" if number else ""
+    return hashlib.sha256(f"anonymous host{which} of {plan_id}".encode()).hexdigest()[:16]
+
+
+def _renamed(provenance: Provenance) -> dict[str, JsonValue]:
+    """Give what hosts say of themselves, each with another name."""
+    found: dict[str, JsonValue] = {}
+    for number, (host_id, described) in enumerate(sorted(provenance.hosts.items()), start=1):
+        facts = described.get("host") if isinstance(described, dict) else None
+        if isinstance(described, dict) and isinstance(facts, dict):
+            found[host_id] = {**described, "host": {**facts, "hostname": _name(number)}}
+    return found
+
+
+def _name(number: int) -> str:
+    return f"host-{number}"
+
+
+def _of_hosts(provenance: Provenance, plan_id: str) -> dict[str, str]:
+    """Give pseudonyms of the hosts that runs were placed on; nodes of one machine stay that."""
+    machines = [each for each in machines_of(provenance.hosts) if each != provenance.host_id]
+    of_machine = {each: _pseudonym(plan_id, number) for number, each in enumerate(machines, start=1)}
+    if provenance.host_id:
+        of_machine[provenance.host_id] = _pseudonym(plan_id)
+    found = dict(of_machine)
+    for number, (host_id, described) in enumerate(sorted(provenance.hosts.items()), start=1):
+        machine = machine_of(host_id)
+        facts = described.get("host") if isinstance(described, dict) else None
+        said = {key: str(facts.get(key) or "") for key in _IDS} if isinstance(facts, dict) else {}
+        name = said.pop("hostname", "")
+        found |= {text: of_machine[machine] for text in said.values() if len(text) > 1}
+        # A short name is a word of other texts too, and tells nothing.
+        if len(name) > 1 and _PLAIN_NAME.fullmatch(name) is None:
+            found[name] = _name(number)
+        if host_id != machine:
+            found[host_id] = f"{of_machine[machine]}:{_name(number)}"
+    return found
 
 
 def _replace_facts(path: Path, pseudonym: str) -> None:
@@ -116,7 +156,11 @@ def _replace_facts(path: Path, pseudonym: str) -> None:
 
 
 def ids_of(provenance: Provenance) -> frozenset[str]:
-    """Give what names the host that recorded a result, and no other."""
+    """Give what names the hosts that recorded a result, and no other."""
+    return _own_ids(provenance) | frozenset(_of_hosts(provenance, provenance.plan_id))
+
+
+def _own_ids(provenance: Provenance) -> frozenset[str]:
     found = {provenance.host_id, *(str(provenance.host.get(name) or "") for name in _IDS)}
     found.add(str((provenance.environment or {}).get("sha256") or ""))
     return frozenset(each for each in found if len(each) > 1)
@@ -139,7 +183,9 @@ def private_texts(plan: Plan, provenance: Provenance) -> frozenset[str]:
         str(each) for cell in plan.cells if cell.execution is not None for each in _said_of(cell.execution)
     ]
     texts += [word for session in provenance.sessions for word in session.command_line]
-    found = set(ids_of(provenance) - {_pseudonym(provenance.plan_id)})
+    given = {_pseudonym(provenance.plan_id, number) for number in range(len(provenance.hosts) + 1)}
+    given |= {_name(number) for number in range(1, len(provenance.hosts) + 1)}
+    found = {each for each in ids_of(provenance) if not given.issuperset(each.split(":"))}
     for text in texts:
         for user, host in _TARGET.findall(text):
             if not host.startswith("sha256"):

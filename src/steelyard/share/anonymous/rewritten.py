@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import zlib
 from contextlib import closing
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 
 from steelyard.model.document import FOLDER_HINT, read_document
 from steelyard.model.plan import PLAN_NAME, PLAN_SCHEMA, Plan
-from steelyard.record.interim_log import LOOKS_NAME
+from steelyard.record.interim_log import CANDIDATES_NAME, LOOKS_NAME
 from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.provenance import PROVENANCE_NAME
 from steelyard.record.seal import seal_tables
@@ -45,7 +46,8 @@ def rewrite_recorded(result: Path, change: Callable[[str], str]) -> None:
     change : callable
         Takes a text, and gives what stands for it.
     """
-    for path in (result / PROVENANCE_NAME, result / LOOKS_NAME, *trace_files(result)):
+    texts = (PROVENANCE_NAME, LOOKS_NAME, CANDIDATES_NAME)
+    for path in (*(result / name for name in texts), *trace_files(result)):
         if path.exists() and path.suffix not in {".parquet", ".sqlite"}:
             _rewrite_text(path, change)
     for path in (*result.glob("*.parquet"), *result.glob("measurements/*"), *trace_files(result)):
@@ -93,6 +95,11 @@ def _changed(column: pa.Array, change: Callable[[str], str]) -> pa.Array:
     return texts.take(encoded.indices)
 
 
+def _hidden(journal: str) -> str:
+    """Give another name of a journal, since that has the name of its node."""
+    return hashlib.sha256(journal.encode()).hexdigest()[:16]
+
+
 def _rewrite_ledger(path: Path, change: Callable[[str], str]) -> None:
     """Change the texts of a ledger; what was there before is in no free page of the file."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -104,4 +111,7 @@ def _rewrite_ledger(path: Path, change: Callable[[str], str]) -> None:
         connection.execute("UPDATE run SET checksum = sum_of(outcome)")
         if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'disturbance'").fetchone():
             connection.execute("UPDATE disturbance SET reasons = changed(reasons)")
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'placed'").fetchone():
+            connection.create_function("hidden", 1, _hidden, deterministic=True)
+            connection.execute("UPDATE placed SET host_id = changed(host_id), journal = hidden(journal)")
         connection.execute("VACUUM")

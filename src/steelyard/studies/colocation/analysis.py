@@ -130,7 +130,9 @@ def _waiting_clients(trials: Sequence[Observed]) -> int:
 
 def _where_stated(plan: Plan, cells: Sequence[CellTrials]) -> str:
     if not any(cell.is_in_guest for cell in cells):
-        return "stated"
+        moments = {tuple(cell.jobs_time.values()) for cell in cells}
+        is_per_series = plan.options.get("mode") == "import" and len(moments) > 1
+        return "stated by each series" if is_per_series else "stated"
     return f"stated in a virtual machine{' of known speed' if _speed_of_guest(plan) else ''}"
 
 

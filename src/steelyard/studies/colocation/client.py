@@ -12,6 +12,7 @@ from steelyard.analyse.intervals.describe import mean, quantile
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding, finite
 from steelyard.studies.colocation.findings.effects import mean_over_trials
+from steelyard.studies.colocation.findings.usage import is_launched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,9 @@ def client_findings(cell: CellTrials) -> Iterator[Finding]:
     known = [(trial, trial.requests) for trial in cell.trials if trial.requests is not None]
     if not known:
         return
-    late = [part[np.isfinite(part)] for part in (requests.late_s for _, requests in known)]
+    # A command decides itself when it asks: that it asked in time says nothing.
+    asked = [requests.late_s for trial, requests in known if not is_launched(trial)]
+    late = [part[np.isfinite(part)] for part in asked]
     late = [part for part in late if part.size]
     if late:
         p99s = [quantile(part, 0.99) for part in late]
@@ -52,7 +55,7 @@ def client_findings(cell: CellTrials) -> Iterator[Finding]:
             facts={
                 "trials": len(late),
                 "requests": sum(part.size for part in late),
-                "never_sent": sum(int(np.isnan(requests.late_s).sum()) for _, requests in known),
+                "never_sent": sum(int(np.isnan(part).sum()) for part in asked),
                 "limit_us": 1e6 * LATE_S,
             },
             evidence=cell.evidence(("intended_ns", "sent_ns"), "quantiles of sent less intended"),

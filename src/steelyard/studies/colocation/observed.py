@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -11,13 +11,26 @@ import polars as pl
 
 from steelyard.record.tables import MEASUREMENTS_NAME, read_measurements, read_runs
 from steelyard.studies.colocation.bins import BIN_S, Bins, Requests, bin_trial
-from steelyard.studies.colocation.latency_bins import BIN_START, MEAN, P99, WORK
+from steelyard.studies.colocation.latency_bins import (
+    ALONE,
+    BIN_START,
+    JOBS_CPU,
+    JOBS_START,
+    JOBS_STOP,
+    LATENCY,
+    MEAN,
+    NOT_STATED,
+    P50,
+    P99,
+    REQUEST_START,
+    WORK,
+)
 from steelyard.studies.colocation.recorded import read_recorded
 from steelyard.studies.colocation.windows import Phases
 from steelyard.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -37,6 +50,7 @@ class Origin(StrEnum):
     REAL_GUEST = "measured in a virtual machine in real time"
     SIMULATED = "simulated"
     FIGURE = "read off a figure"
+    IMPORTED = "imported"
 
 
 NO_REQUEST: Final = 0
@@ -66,7 +80,9 @@ class Observed:
     requests : Requests or None
         ``None`` where only bins are known.
     trial : Trial or None
-        Its files; ``None`` for a published figure.
+        Its files; ``None`` for an imported series.
+    jobs_cpu_s : ndarray or None
+        CPU time of the jobs in each bin, where an imported series has it [s].
     """
 
     cell: int
@@ -80,12 +96,13 @@ class Observed:
     bins: Bins
     requests: Requests | None
     trial: Trial | None
+    jobs_cpu_s: Vector | None = None
 
     @property
     def jobs_count(self) -> int | None:
         """Best-effort jobs that it had; ``None`` where a file does not say."""
         if self.trial is None:
-            return None
+            return 0 if self.policy == ALONE else None
         return int(self.trial.plan.get("best_effort", {}).get("jobs", 0))
 
 
@@ -180,43 +197,88 @@ def _origin(trial: Trial, plan: Plan) -> Origin:
 def _imported(result: Path, plan: Plan) -> Iterator[Observed]:
     runs = pl.DataFrame(read_runs(result).select(["run_id", "cell", "block"]))
     measured = pl.DataFrame(read_measurements(result)).join(runs, on="run_id")
-    start_s, stop_s = (float(plan.options[f"jobs_{name}_s"] or 0.0) for name in ("start", "stop"))
+    moments = _jobs_time(measured, plan)
     for (cell, block), rows in measured.group_by("cell", "block", maintain_order=True):
-        columns = _columns(rows)
-        begins = columns[BIN_START] / NS_PER_S
-        width_s = float(np.median(np.diff(begins))) if begins.size > 1 else BIN_S
-        end_s = float(begins[-1]) + width_s
         levels = plan.cells[int(str(cell))].levels
-        unknown = np.full(begins.size, np.nan)
+        bins, requests, jobs_cpu_s = _series(rows)
+        end_s = float(bins.start_s[-1]) + bins.width_s
+        start_s, stop_s = (
+            _moment_s(rows, metric, otherwise)
+            for metric, otherwise in zip((JOBS_START, JOBS_STOP), moments or (end_s / 2, end_s), strict=True)
+        )
         yield Observed(
             cell=int(str(cell)),
             block=int(str(block)),
             policy=levels["policy"],
             load=levels["load"],
             is_twin=False,
-            origin=Origin.FIGURE,
+            origin=Origin.IMPORTED if levels["load"] == NOT_STATED else Origin.FIGURE,
             place=MEASUREMENTS_NAME,
             phases=Phases(0.0, start_s, stop_s, min(stop_s, end_s), end_s),
-            bins=Bins(
-                begins,
-                width_s,
-                unknown,
-                unknown,
-                columns[MEAN] / NS_PER_S,
-                unknown,
-                columns[P99] / NS_PER_S,
-                np.nan_to_num(columns[WORK]),
-            ),
-            requests=None,
+            bins=bins,
+            requests=requests,
             trial=None,
+            jobs_cpu_s=jobs_cpu_s,
         )
 
 
-def _columns(rows: pl.DataFrame) -> dict[str, Vector]:
-    """Give each metric in order of its bins; NaN where a bin lacks it."""
-    bins = rows.filter(pl.col("metric") == BIN_START).select("iteration", "value").sort("iteration")
-    found = {BIN_START: bins["value"].to_numpy().astype(np.float64)}
-    for metric in (MEAN, P99, WORK):
+def _jobs_time(measured: pl.DataFrame, plan: Plan) -> tuple[float, float] | None:
+    """Give when jobs start and stop in series that do not say it, as that of a service alone."""
+    found = []
+    for name, metric in (("start", JOBS_START), ("stop", JOBS_STOP)):
+        stated = plan.options.get(f"jobs_{name}_s")
+        others = measured.filter(pl.col("metric") == metric)["value"].to_numpy()
+        if stated is not None or others.size:
+            found.append(float(np.median(others)) / NS_PER_S if stated is None else float(stated))
+    return (found[0], found[1]) if len(found) == 2 else None  # noqa: PLR2004 - both
+
+
+def _moment_s(rows: pl.DataFrame, metric: str, otherwise_s: float) -> float:
+    found = rows.filter(pl.col("metric") == metric)["value"]
+    return float(found[0]) / NS_PER_S if found.len() else otherwise_s
+
+
+def _series(rows: pl.DataFrame) -> tuple[Bins, Requests | None, Vector | None]:
+    """Give an imported series in bins, its requests if it has them, and the CPU time of the jobs."""
+    if rows["metric"].is_in([LATENCY]).any():
+        requests = _requests(_columns(rows, REQUEST_START, (LATENCY,)))
+        bins = bin_trial(requests, np.zeros(0), float(requests.intended_s[-1]) + BIN_S)
+        return replace(bins, iterations=np.full(bins.start_s.size, np.nan)), requests, None
+    columns = _columns(rows, BIN_START, (MEAN, P50, P99, WORK, JOBS_CPU))
+    begins, work = columns[BIN_START] / NS_PER_S, columns[WORK]
+    unknown = np.full(begins.size, np.nan)
+    bins = Bins(
+        start_s=begins,
+        width_s=float(np.median(np.diff(begins))) if begins.size > 1 else BIN_S,
+        count=unknown,
+        unanswered=unknown,
+        mean_s=columns[MEAN] / NS_PER_S,
+        p50_s=columns[P50] / NS_PER_S,
+        p99_s=columns[P99] / NS_PER_S,
+        iterations=unknown if np.isnan(work).all() else np.nan_to_num(work),
+    )
+    cpu = columns[JOBS_CPU] / NS_PER_S
+    return bins, None, None if np.isnan(cpu).all() else np.nan_to_num(cpu)
+
+
+def _requests(columns: dict[str, Vector]) -> Requests:
+    order = np.argsort(columns[REQUEST_START], kind="stable")
+    order = order[np.isfinite(columns[LATENCY][order])]
+    count = order.size
+    return Requests(
+        intended_s=columns[REQUEST_START][order] / NS_PER_S,
+        latency_s=columns[LATENCY][order] / NS_PER_S,
+        is_answered=np.ones(count, dtype=np.bool_),
+        is_long=np.zeros(count, dtype=np.bool_),
+        late_s=np.full(count, np.nan),
+    )
+
+
+def _columns(rows: pl.DataFrame, begin: str, metrics: Sequence[str]) -> dict[str, Vector]:
+    """Give each metric in order of its bins or requests; NaN where one lacks it."""
+    bins = rows.filter(pl.col("metric") == begin).select("iteration", "value").sort("iteration")
+    found = {begin: bins["value"].to_numpy().astype(np.float64)}
+    for metric in metrics:
         values = rows.filter(pl.col("metric") == metric).select("iteration", pl.col("value").alias(metric))
         joined = bins.join(values, on="iteration", how="left", maintain_order="left")
         found[metric] = joined[metric].fill_null(float("nan")).to_numpy().astype(np.float64)

@@ -10,5 +10,6 @@ STUDY = Study(
     package=__name__,
     so_far="replay:findings_so_far",
     cell_values="cell_values:cell_values",
+    part="hosts.part:execute_part",
     has_programs_as_cells=True,
 )

@@ -30,6 +30,13 @@ METHOD_VERSION: Final = 3
 
 FINDINGS_NAME: Final = "findings.json"
 TABLES: Final = {"comparison": "comparisons", "sample": "commands"}
+TABLES_OF_MODES: Final = {
+    "mode": "mode",
+    "overlap": "overlap",
+    "layout": "layouts",
+    "on_host": "hosts",
+}
+"""Written where there is such a finding."""
 
 
 def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
@@ -44,9 +51,10 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     found = replay(result, plan, _margin(plan, read_options(result, plan)))
     if not found.runs:
         message = f"`{result}` has no completed run"
-        raise AnalysisError(message, hint="compare again; a comparison cannot be completed later")
+        raise AnalysisError(message, hint=f"`steelyard {found.terms.verb} --resume` goes on with it")
     findings = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings_of(found))
-    write_claim_tables(result, findings, TABLES)
+    further = {claim: name for claim, name in TABLES_OF_MODES.items() if findings.of(claim)}
+    write_claim_tables(result, findings, TABLES | further)
     findings.write(result / FINDINGS_NAME)
     return findings
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard.studies.comparison.terms import MEASURE
+from steelyard.studies.comparison.sample import REPORTED
+from steelyard.studies.comparison.terms import MEASURE, Metric
 from steelyard.studies.run_values import completed_runs, gathered, measured_values, place_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ def _values(result: Path, plan: Plan) -> Iterator[Found]:
     runs = completed_runs(result, counts_all=bool(plan.options.get("ignores_failure")))
     measured = [row for row in runs if plan.cells[row["cell"]].levels.get("phase") == MEASURE]
     metric = plan.options.get("metric")
+    if metric == Metric.REPORTED:
+        yield from measured_values(result, measured, ((REPORTED,),))
+        return
     if metric != "memory":
         yield from measured_values(result, measured, ((f"outside-{metric}",),))
         return

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.analyse.comparison.equivalence import Margin, Verdict
+from steelyard.analyse.comparison.sequential import Location
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 
 if TYPE_CHECKING:
@@ -18,6 +19,16 @@ ORDER_UNKNOWN: Final = (
     "order: nothing says in which order `a` and `b` were measured; if one after the other, what changed in "
     "between looks like a difference of them: measure in turns, and give `paired=True`"
 )
+METRIC_WORDS: Final = {
+    "wall": "wall time",
+    "cpu": "CPU time",
+    "memory": "peak memory",
+    "reported": "reported time",
+}
+"""What people call a metric."""
+WITHIN_WORDS: Final = {"median": "median", "min": "minimum", "slope": "slope"}
+"""What people call a statistic of what a process measures."""
+_OF_SPEED: Final = ("wall", "reported")
 TWICE: Final = 2.0
 """From this ratio on people read factors more easily than percentages."""
 
@@ -31,7 +42,7 @@ class Claim:
     baseline, contender : str
         Names.
     metric : str
-        ``wall``, ``cpu`` or ``memory``.
+        ``wall``, ``cpu``, ``memory`` or ``reported``.
     verdict : Verdict
         About the contender.
     ratio, low, high : float
@@ -60,6 +71,12 @@ class Claim:
         What the claim takes for granted.
     failed : tuple of int
         Failed runs of baseline and contender among `runs`; each counts as slower than every other run.
+    statistic : str
+        What the ratio is of: ``typical``, ``mean``, ``median`` or a quantile such as ``p99``.
+    origin : str
+        How many results of how many hosts it was merged from; empty for a single result.
+    within : str
+        Of what a process of a harness measures its reported time is; empty for the mean.
     """
 
     baseline: str
@@ -81,6 +98,9 @@ class Claim:
     objections: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     failed: tuple[int, int] = (0, 0)
+    statistic: str = Location.TYPICAL
+    origin: str = ""
+    within: str = ""
 
     @property
     def guaranteed(self) -> bool:
@@ -98,14 +118,15 @@ class Claim:
         found = [f"not guaranteed: {reason}" for reason in self.objections]
         found += self.cautions
         if (
-            math.isfinite(self.mean_ratio)
+            not self.suffix
+            and math.isfinite(self.mean_ratio)
             and not any(self.failed)
             and not self.low <= self.mean_ratio <= self.high
         ):
             found.append(
                 f"mean: by the ratio of geometric means `{self.contender}` differs by "
                 f"{100 * (self.mean_ratio - 1):+.1f} % from `{self.baseline}`: outliers, or another shape "
-                'of the distribution; `--location mean` judges by it (in Python `location="mean"`)'
+                'of the distribution; `--statistic mean` judges by it (in Python `statistic="mean"`)'
             )
         return tuple(found)
 
@@ -123,6 +144,17 @@ class Claim:
         return self.verdict is Verdict.FASTER and self.ratio < 1 / (1 + self.margin)
 
     @property
+    def suffix(self) -> str:
+        """What names of a verdict about a quantile end with; empty for other statistics."""
+        return "" if self.statistic in set(Location) else f" ({self.statistic})"
+
+    @property
+    def baseline_text(self) -> str:
+        """The baseline in a sentence, with the quantile at which it is compared."""
+        place = {"median": " at the median"}.get(self.statistic, f" at {self.statistic}")
+        return f"`{self.baseline}`{place if self.suffix else ''}"
+
+    @property
     def sentence(self) -> str:
         """The verdict in one sentence, without a full stop."""
         if self.verdict is Verdict.NA:
@@ -135,6 +167,7 @@ class Claim:
         if self.verdict not in {Verdict.SLOWER, Verdict.FASTER}:
             return ""
         names = [f"`{self.contender}`", f"`{self.baseline}`"]
+        at = self.baseline_text.removeprefix(names[1])
         ratio, low, high = self.ratio, self.low, self.high
         if self.verdict is Verdict.SLOWER:
             names.reverse()
@@ -142,11 +175,13 @@ class Claim:
             ratio, low, high = (1 / value if value > 0 else math.inf for value in (ratio, high, low))
         how = {
             "wall": "ran {} times faster than",
+            "reported": "was {} times faster than",
             "cpu": "used {} times less CPU time than",
             "memory": "used {} times less memory than",
         }[self.metric]
         limits = f" ({low:.3g} to {high:.3g})" if math.isfinite(high) else ""
-        return f"{names[0]} {how.format(f'{ratio:.3g}')} {names[1]}{limits}"
+        origin = f", {self.origin}" if self.origin else ""
+        return f"{names[0]} {how.format(f'{ratio:.3g}')} {names[1]}{at}{limits}{origin}"
 
     def as_dict(self) -> dict[str, Any]:
         """Give JSON values; what does not exist is null."""
@@ -155,6 +190,7 @@ class Claim:
             "baseline": self.baseline,
             "contender": self.contender,
             "metric": self.metric,
+            "statistic": self.statistic,
             "verdict": str(self.verdict),
             "sentence": self.sentence,
             "times_faster": self.times_faster or None,
@@ -175,15 +211,18 @@ class Claim:
             "remarks": list(self.remarks),
             "failed_baseline": self.failed[0],
             "failed_contender": self.failed[1],
+            "origin": self.origin or None,
+            "within": self.within or None,
         }
 
     def _statement(self) -> str:
-        names = f"`{self.contender}`", f"`{self.baseline}`"
+        names = f"`{self.contender}`", self.baseline_text
         if self.verdict is Verdict.EQUIVALENT:
             same = {
                 "wall": "is as fast as",
                 "cpu": "uses as much CPU time as",
                 "memory": "uses as much memory as",
+                "reported": "is as fast as",
             }
             return f"{names[0]} {same[self.metric]} {names[1]} within {percent(self.margin)}"
         if self.verdict in {Verdict.SLOWER, Verdict.FASTER}:
@@ -198,12 +237,12 @@ class Claim:
             return ("is slower" if self.ratio else "is faster") + ", by its failed runs, than"
         if not 1 / TWICE < self.ratio < TWICE:
             times = f"{self.ratio:.3g} times"
-            of = {"wall": "as long as", "cpu": "as much CPU time as", "memory": "as much memory as"}
-            verb = "takes" if self.metric == "wall" else "uses"
-            return f"{verb} {times} {of[self.metric]}"
+            of = {"cpu": "as much CPU time as", "memory": "as much memory as"}.get(self.metric, "as long as")
+            verb = "takes" if self.metric in _OF_SPEED else "uses"
+            return f"{verb} {times} {of}"
         size = signed_percent(self.ratio).lstrip("+-")
         is_more = self.ratio > 1
-        if self.metric == "wall":
+        if self.metric in _OF_SPEED:
             return f"is {size} {'slower' if is_more else 'faster'} than"
         return f"uses {size} {'more' if is_more else 'less'} {_THINGS[self.metric]} than"
 
@@ -232,19 +271,31 @@ class Claim:
             found.append(f"{self.runs[0]} and {self.runs[1]} runs")
         if any(self.failed):
             found.append(f"{self.failed[0]} and {self.failed[1]} of them failed")
-        return [*found, {"wall": "wall time", "cpu": "CPU time", "memory": "peak memory"}[self.metric]]
+        if self.origin:
+            found.append(self.origin)
+        mean = "geometric mean of " if self.statistic == Location.MEAN else ""
+        within = f", the {WITHIN_WORDS[self.within]} of a process" if self.within else ""
+        return [*found, f"{mean}{METRIC_WORDS[self.metric]}{within}"]
 
 
 _WORDS: Final = {
     "wall": ("is slower", "faster"),
     "cpu": ("uses more CPU time", "less"),
     "memory": ("uses more memory", "less"),
+    "reported": ("is slower", "faster"),
 }
 _THINGS: Final = {"cpu": "CPU time", "memory": "memory"}
 
 
-def claim_of_look(look: Look | None, design: Design, names: tuple[str, str], metric: str) -> Claim:
-    """Give the claim of the last look at a comparison; nobody looked where no block was complete."""
+def claim_of_look(
+    look: Look | None, design: Design, names: tuple[str, str], metric: str, stages: int = 1
+) -> Claim:
+    """Give the claim of the last look at a comparison; nobody looked where no block was complete.
+
+    A comparison that went on after its whole error was spent has spent it again: `stages` times.
+    """
+    level = design.margin.level
+    kept = 1 - (1 - level) * stages if stages > 1 else level
     return Claim(
         *names,
         metric,
@@ -252,16 +303,18 @@ def claim_of_look(look: Look | None, design: Design, names: tuple[str, str], met
         ratio=look.ratio if look else math.nan,
         low=look.low if look else 0.0,
         high=look.high if look else math.inf,
-        level=design.margin.level,
+        level=kept,
         margin=design.margin.relative,
         runs=(look.blocks, look.blocks) if look else (0, 0),
         mean_ratio=look.mean_ratio if look else math.nan,
         further_runs=look.further_blocks if look else None,
         is_settled=bool(look and look.is_settled),
         family=design.family,
-        method=f"sequential-{METHODS[design.location]}",
+        method=f"sequential-{METHODS.get(str(design.statistic), 'quantile')}",
         narrow=look.narrow if look else (0.0, math.inf),
         objections=_objections(look),
+        cautions=(_spent_again(stages, level, kept),) if stages > 1 else (),
+        statistic=str(design.statistic),
     )
 
 
@@ -271,7 +324,21 @@ def _objections(look: Look | None) -> tuple[str, ...]:
         return (f"{look.blocks if look else 0} blocks, at least {FEWEST_UNITS} needed",)
     if not (look.low > 0 and math.isfinite(look.high)):
         return ("too few blocks for a limit at this level",)
+    if look.has_unlike_spells:
+        return ("high values come in spells, and more widely on one side than on the other",)
     return ("the differences have no spread",) if look.low == look.high else ()
+
+
+def _spent_again(stages: int, level: float, kept: float) -> str:
+    return (
+        f"resumed: the budget was used up and its error spent before it went on, {stages} times in all: the "
+        f"level is {100 * kept:.12g} %, not {100 * level:.12g} %"
+    )
+
+
+def subject_of(statistic: str) -> dict[str, str]:
+    """Give the part of a finding's subject that names the statistic; nothing for the usual one."""
+    return {} if statistic == Location.TYPICAL else {"statistic": statistic}
 
 
 def claim_of_test(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import UsageError
+from steelyard.record.seal import hash_file
 from steelyard.studies.comparison.parameter import combinations, filled, places_in, require_used
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
+    from steelyard.studies.comparison.harness.driver import Reading
     from steelyard.studies.comparison.parameter import Parameter
 
 SHELL: Final = ("sh", "-c")
@@ -64,6 +67,8 @@ class Contender:
         Where it runs, and lines around it; the current folder unless given.
     benchmark, side : str
         What it measures in which side, where there are sides.
+    reading : Reading or None
+        How its harness reports the time of a run, where it is a benchmark of one.
     """
 
     number: int
@@ -75,6 +80,7 @@ class Contender:
     folder: Path | None = None
     benchmark: str = ""
     side: str = ""
+    reading: Reading | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +97,15 @@ class Field:
         Numbers of those that take turns with each other.
     margins : tuple of float
         Margin of each comparison, where benchmarks have margins of their own.
+    is_best : bool
+        Whether everybody is compared with everybody, to find the fastest.
     """
 
     contenders: tuple[Contender, ...]
     pairs: tuple[tuple[int, int], ...]
     contests: tuple[frozenset[int], ...]
     margins: tuple[float, ...] = ()
+    is_best: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +125,25 @@ class Side:
     name: str
     folder: Path
     facts: dict[str, Any] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """A benchmark of a harness in one side.
+
+    Parameters
+    ----------
+    words : tuple of str
+        What runs it alone.
+    folder : Path
+        Where.
+    reading : Reading
+        How its harness reports the time of a run.
+    """
+
+    words: tuple[str, ...]
+    folder: Path
+    reading: Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +170,15 @@ class Commands:
         What else is to be said with the result.
     margins : tuple of float
         One per command, where they differ.
+    driven : tuple of mapping
+        For each command the benchmark of a harness that it is, by side; a side without it is left out.
+        Empty mappings for commands of their own.
+    programs : tuple of str
+        Commands of harnesses, whose benchmarks `listing` gives.
+    is_best : bool
+        Whether the fastest is asked for: everybody is compared with everybody.
+    listing : callable or None
+        Gives the commands once the sides are built, from them and a folder for what harnesses write.
     """
 
     texts: tuple[str, ...]
@@ -153,11 +190,21 @@ class Commands:
     sides: tuple[Side, ...] = ()
     remarks: tuple[str, ...] = ()
     margins: tuple[float, ...] = ()
+    driven: tuple[Mapping[str, Driven], ...] = ()
+    programs: tuple[str, ...] = ()
+    is_best: bool = False
+    listing: Callable[[tuple[Side, ...], Path], Commands] | None = None
+
+    def on(self, sides: tuple[Side, ...], remarks: Sequence[str], scratch: Path) -> Commands:
+        """Give the commands in these sides, those included that only a built side can name."""
+        made = self if self.listing is None else self.listing(sides, scratch)
+        return replace(made, sides=sides, remarks=(*remarks, *made.remarks))
 
     def field(self) -> Field:
         """Give cells and comparisons.
 
-        With sides, each command is compared with itself in the first side. Else, with several commands each
+        With sides, each command is compared with itself in the first side. Where the fastest is asked for,
+        everybody is compared with everybody. Else, with several commands each
         contender is compared with the baseline of the same values; with one command each value is compared
         with the first.
 
@@ -176,7 +223,9 @@ class Commands:
             first = sum(map(len, made))
             made.append(self._cells(at, first))
         everybody = tuple(cell for cells in made for cell in cells)
-        if len(self.texts) == 1:
+        if self.is_best:
+            pairs = tuple(itertools.combinations(range(len(everybody)), 2))
+        elif len(self.texts) == 1:
             pairs = tuple((0, cell.number) for cell in everybody[1:])
         else:
             others = [cell for at, cells in enumerate(made) if at != baseline for cell in cells]
@@ -189,31 +238,39 @@ class Commands:
         if not pairs:
             message = "compare needs at least two commands"
             raise UsageError(message, hint="give a second command, or --parameter with several values")
-        return Field(everybody, pairs, (frozenset(range(len(everybody))),))
+        return Field(everybody, pairs, (frozenset(range(len(everybody))),), is_best=self.is_best)
 
     def _of_sides(self) -> Field:
-        first_side, *others = self.sides
         everybody: list[Contender] = []
         contests: list[frozenset[int]] = []
         margins: list[float] = []
         for at in range(len(self.texts)):
+            driven = self.driven[at] if self.driven else {}
+            sides = [side for side in self.sides if not driven or side.name in driven]
             for cell in self._cells(at, 0):
                 is_told_by_side = len(self.texts) == 1 and not cell.values and not self.names
                 first = len(everybody)
-                for side in (first_side, *others):
+                for side in sides:
                     name = side.name if is_told_by_side else f"{cell.name} @ {side.name}"
-                    everybody.append(
-                        replace(
-                            cell,
-                            number=len(everybody),
-                            name=name,
-                            folder=side.folder,
-                            benchmark=cell.name,
-                            side=side.name,
-                        )
+                    placed = replace(
+                        cell,
+                        number=len(everybody),
+                        name=name,
+                        folder=side.folder,
+                        benchmark=cell.name,
+                        side=side.name,
                     )
+                    if (run := driven.get(side.name)) is not None:
+                        placed = replace(
+                            placed,
+                            text=shlex.join(run.words),
+                            words=run.words,
+                            folder=run.folder,
+                            reading=run.reading,
+                        )
+                    everybody.append(placed)
                 contests.append(frozenset(range(first, len(everybody))))
-                margins += self.margins[at : at + 1] * len(others)
+                margins += self.margins[at : at + 1] * (len(sides) - 1)
         pairs = tuple((min(contest), other) for contest in contests for other in sorted(contest)[1:])
         return Field(tuple(everybody), pairs, tuple(contests), tuple(margins))
 
@@ -225,6 +282,9 @@ class Commands:
         if self.sides and self.baseline is not None:
             message = f"`--baseline {self.baseline}`: the baseline of revisions is the first one"
             raise UsageError(message, hint="give the revisions in another order")
+        if self.is_best and (self.sides or self.baseline is not None):
+            message = "`--best` compares all commands with each other: there is no baseline, and no revision"
+            raise UsageError(message, hint="leave out `--best`, or `--baseline` and `--rev`")
         if len(self.texts) == 1 and not self.parameters and not self.sides:
             message = f"compare needs at least two commands; given: `{self.texts[0]}`"
             hint = "give a second command, or `steelyard measure -- COMMAND` for one"
@@ -260,7 +320,7 @@ class Commands:
         for values in combinations(self.parameters, used):
             whole = filled(text, values)
             name = self._name(at, whole, values)
-            words = (*SHELL, whole) if self.shell else _split(whole)
+            words = (*SHELL, whole) if self.shell else split_words(whole)
             cells.append(Contender(first + len(cells), name, whole, words, values, hooks.filled(values)))
         return cells
 
@@ -275,11 +335,33 @@ class Commands:
         return f"{name} [{self.texts[:at].count(self.texts[at]) + 1}]" if is_twin else name
 
 
+def program_hashes(contenders: Sequence[Contender]) -> dict[str, str]:
+    """Give the SHA-256 of what each command names by a path: its program, or the script of an interpreter.
+
+    Programs that are looked up belong to the host, those of revisions to their builds; neither is named.
+    """
+    found: dict[str, str] = {}
+    for contender in contenders:
+        program, *arguments = contender.words
+        own = program if "/" in program else next(iter(arguments), "")
+        path = Path(own).absolute()
+        if contender.folder is None and contender.words[:2] != SHELL and own and path.is_file():
+            found[contender.name] = hash_file(path)
+    return found
+
+
 def _agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     return all(other[name] == value for name, value in one.items() if name in other)
 
 
-def _split(text: str) -> tuple[str, ...]:
+def split_words(text: str) -> tuple[str, ...]:
+    """Split a command into words as a shell does.
+
+    Raises
+    ------
+    UsageError
+        If a quotation is not closed, or there is no word.
+    """
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:

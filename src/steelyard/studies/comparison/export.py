@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import unwritable
 from steelyard.report.tables import markdown_text
+from steelyard.run.machine.host import read_fingerprint
 from steelyard.studies.comparison.claim import percent
 from steelyard.studies.comparison.sample import RUN_COLUMNS
+from steelyard.studies.comparison.terms import Metric
 from steelyard.studies.comparison.text import flags_text, written
 from steelyard.studies.comparison.verdict_files import (
+    public_json,
+    public_text,
     to_action_benchmark,
     to_annotations,
     to_bencher,
@@ -48,21 +52,25 @@ class Form(StrEnum):
     """Custom JSON of github-action-benchmark."""
     BENCHER = "bencher"
     """Bencher's metric format."""
+    LINKS = "links"
+    """Ratios of revisions, for `steelyard history`."""
 
 
 def to_json(found: Comparison) -> str:
     """Write everything as JSON of schema ``steelyard/comparison/1``."""
-    return json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    content = public_json(found.as_dict())
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def to_csv(found: Comparison) -> str:
     """Write one row per run in order of execution; a value that was not measured is empty."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["command", *RUN_COLUMNS, "flags"])
+    columns = (*RUN_COLUMNS, *(["reported_ns"] if found.terms.metric is Metric.REPORTED else []))
+    writer.writerow(["command", *columns, "flags"])
     for run in found.runs:
-        values = [getattr(run, name) for name in RUN_COLUMNS]
-        name = found.contenders[run.contender].name
+        values = [getattr(run, name) for name in columns]
+        name = public_text(found.contenders[run.contender].name)
         writer.writerow([name, *values, " ".join(run.flags)])
     return stream.getvalue()
 
@@ -70,14 +78,14 @@ def to_csv(found: Comparison) -> str:
 def to_markdown(found: Comparison) -> str:
     """Write verdicts and table in GitHub's Markdown."""
     metric = str(found.terms.metric)
-    lines = [f"{claim.sentence}." for claim in found.claims]
+    lines = [f"{public_text(claim.sentence)}." for claim in found.claims]
     rows = [
         "| Command | Median | Spread | Least | Most | Runs | Flags |",
         "|:---|---:|---:|---:|---:|---:|:---|",
     ]
     for contender, summary in zip(found.contenders, found.summaries, strict=True):
         cells = (
-            markdown_text(contender.name),
+            markdown_text(public_text(contender.name)),
             written(summary.median, metric),
             percent(summary.spread) if math.isfinite(summary.spread) else "-",
             written(summary.least, metric),
@@ -89,6 +97,14 @@ def to_markdown(found: Comparison) -> str:
     return "\n\n".join([*lines, "\n".join(rows)]) + "\n"
 
 
+def to_links(found: Comparison) -> str:
+    """Write what is known of each revision against the baseline, one on each line."""
+    from steelyard.studies.comparison.links import links_of  # noqa: PLC0415 - start-up time
+
+    host = read_fingerprint().cpu_model or ""
+    return "".join(each.as_line() for each in links_of(found, host))
+
+
 _WRITERS: Final[dict[Form, Callable[[Comparison], str]]] = {
     Form.JSON: to_json,
     Form.CSV: to_csv,
@@ -98,6 +114,7 @@ _WRITERS: Final[dict[Form, Callable[[Comparison], str]]] = {
     Form.JUNIT: to_junit,
     Form.ACTION_BENCHMARK: to_action_benchmark,
     Form.BENCHER: to_bencher,
+    Form.LINKS: to_links,
 }
 
 

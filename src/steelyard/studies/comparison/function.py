@@ -12,7 +12,8 @@ import numpy as np
 from steelyard.analyse.comparison.column import labels_of
 from steelyard.analyse.comparison.equivalence import Margin, ratio_test, verdict_of
 from steelyard.analyse.comparison.interim_schedule import Extent
-from steelyard.analyse.comparison.sequential import Design, Location, fixed_look
+from steelyard.analyse.comparison.quantile_ratio import Quantile
+from steelyard.analyse.comparison.sequential import Design, fixed_look, parse_statistic
 from steelyard.analyse.intervals.bootstrap import require_level
 from steelyard.analyse.intervals.clustering import group_units
 from steelyard.analyse.intervals.dependence import depends_on_order
@@ -22,7 +23,7 @@ from steelyard.studies.comparison.claim import Claim, claim_of_look, claim_of_te
 from steelyard.studies.comparison.contender import Commands
 from steelyard.studies.comparison.failures import FAILED_LOG, claim_of_ranks, finite_claim
 from steelyard.studies.comparison.run.execution import compare_commands
-from steelyard.studies.comparison.terms import Metric, Terms
+from steelyard.studies.comparison.terms import OF_COMMANDS, Metric, Terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,7 @@ def compare(  # noqa: PLR0913 - keyword only
     paired: bool = False,
     clusters: tuple[object, object] | None = None,
     failures: Literal["refuse", "slowest"] = "refuse",
-    location: Literal["typical", "mean"] = "typical",
+    statistic: str = "typical",
     budget_s: float = 60.0,
     out: Path | None = None,
 ) -> Claim:
@@ -74,8 +75,9 @@ def compare(  # noqa: PLR0913 - keyword only
         Samples only: what a value that is infinite or not a number means. ``"refuse"`` raises an error;
         ``"slowest"`` takes it for a failed run, slower than every other, and judges by ranks; a cluster
         with such a value has failed.
-    location : {"typical", "mean"}
-        Commands and paired samples: what the ratio is of, as `--location` of the command line.
+    statistic : str
+        Commands and paired samples: what the ratio is of. ``typical`` (which outliers hardly move), ``mean``,
+        ``median``, or a quantile such as ``p99``.
     budget_s : float
         Commands only: time it may take [s].
     out : Path or None
@@ -109,18 +111,14 @@ def compare(  # noqa: PLR0913 - keyword only
     >>> print(found.sentence)
     `b` is 4.6 % slower than `a` (95 % interval +3.2 % to +6.1 %, margin 2 %, 6 runs each, wall time)
     """
-    if metric not in list(Metric):
-        allowed = ", ".join(f"`{each}`" for each in Metric)
+    if metric not in OF_COMMANDS:
+        allowed = ", ".join(f"`{each}`" for each in OF_COMMANDS)
         message = f"`metric={metric!r}`: allowed: {allowed}"
         raise UsageError(message)
-    choices: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-        ("failures", failures, ("refuse", "slowest")),
-        ("location", location, tuple(Location)),
-    )
-    for name, value, known in choices:
-        if value not in known:
-            message = f"`{name}={value!r}`: allowed: {', '.join(f'`{each}`' for each in known)}"
-            raise UsageError(message)
+    if failures not in {"refuse", "slowest"}:
+        message = f"`failures={failures!r}`: allowed: `refuse`, `slowest`"
+        raise UsageError(message)
+    wanted = parse_statistic(statistic)
     require_level(level, least=0.5)
     limits = Margin(margin, level)
     Terms(margin=limits).check()
@@ -130,7 +128,7 @@ def compare(  # noqa: PLR0913 - keyword only
         terms = Terms(
             metric=Metric(metric),
             margin=limits,
-            location=Location(location),
+            statistics=(wanted,),
             extent=Extent(budget_s=budget_s),
         )
         return compare_commands(Commands(texts), terms, out).claims[0]
@@ -139,7 +137,7 @@ def compare(  # noqa: PLR0913 - keyword only
         raise UsageError(message, hint="give two commands, or two samples of numbers")
     return _claim(
         [_sample(side, name, failures) for side, name in ((a, "a"), (b, "b"))],
-        Design(limits, location=Location(location)),
+        Design(limits, statistic=wanted),
         metric,
         clusters=clusters,
         paired=paired,
@@ -158,6 +156,9 @@ def _claim(
 ) -> Claim:
     """Choose the procedure for two samples."""
     first, second = samples
+    if isinstance(design.statistic, Quantile) and not paired:
+        message = f"`statistic={str(design.statistic)!r}` needs two commands, or samples measured in pairs"
+        raise UsageError(message, hint="give `paired=True` where values at one place are of the same block")
     if clusters is not None and paired:
         message = "`clusters` is given together with `paired`; allowed: one of the two"
         raise UsageError(message, hint="give one value per run, e.g. its mean, in pairs")
@@ -210,7 +211,10 @@ def _paired_claim(
     is_measured = ~(failed[0] | failed[1])
     differences[is_measured] = np.log(second[is_measured] / first[is_measured])
     differences += FAILED_LOG * (failed[1].astype(float) - failed[0].astype(float))
-    claim = claim_of_look(fixed_look(design, differences), design, ("a", "b"), metric)
+    blocks = differences
+    if isinstance(design.statistic, Quantile):
+        blocks = np.minimum(np.column_stack((first, second)), math.exp(FAILED_LOG))
+    claim = claim_of_look(fixed_look(design, blocks), design, ("a", "b"), metric)
     if depends_on_order(differences):
         drift = "the differences of the pairs change in the order in which they were measured"
         claim = replace(claim, objections=(*claim.objections, drift))

@@ -6,9 +6,14 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from steelyard.analyse.comparison.duel import best_of
+from steelyard.analyse.comparison.equivalence import Verdict
 from steelyard.run.shell_syntax import shell_syntax
-from steelyard.studies.comparison.claim import Claim, claim_of_look
+from steelyard.studies.comparison.claim import Claim, claim_of_look, percent
 from steelyard.studies.comparison.contender import SHELL
+from steelyard.studies.comparison.modes.choice import Choice, choice_of
+from steelyard.studies.comparison.modes.duet import DuetSummary, duet_summary
+from steelyard.studies.comparison.modes.layout import LayoutShare, layout_shares
 from steelyard.studies.comparison.sample import (
     OUTLIER_MADS,
     Run,
@@ -26,12 +31,15 @@ if TYPE_CHECKING:
 
     from steelyard.analyse.comparison.duel import Duel
     from steelyard.studies.comparison.contender import Contender
+    from steelyard.studies.comparison.hosts.merged import Merged
     from steelyard.studies.comparison.terms import Terms
 
 COMPARISON_SCHEMA: Final = "steelyard/comparison/1"
+"""Described by docs/reference/comparison.schema.json."""
 OF_REVISIONS: Final = "revisions: "
 FAILED_BENCHMARK: Final = "failed: "
 """Begins of remarks that are about revisions, and about a benchmark of a suite that failed."""
+_DECIDED: Final = frozenset({Verdict.SLOWER, Verdict.EQUIVALENT})
 SHORT_NS: Final = 1_000_000
 """Below, what the kernel does to launch a program is a good part of its time."""
 
@@ -64,6 +72,16 @@ class Comparison:
         Result folder.
     startup_s : float
         Part of the time before the first run [s]; 0 where it is not known any more.
+    builds : tuple of dict
+        What is recorded of the builds of revisions, where they were compared.
+    layouts : tuple of LayoutShare
+        Share of layout in the scatter of each pair, where layouts were drawn.
+    duet : DuetSummary or None
+        How far the runs of a duet overlapped.
+    choice : Choice or None
+        Why the mode was chosen, where it was.
+    hosts : tuple of Merged
+        For each claim, what each host says, where it was placed on several.
     """
 
     terms: Terms
@@ -77,6 +95,17 @@ class Comparison:
     end: str
     result: Path | None = None
     startup_s: float = 0.0
+    builds: tuple[dict[str, Any], ...] = ()
+    layouts: tuple[LayoutShare, ...] = ()
+    duet: DuetSummary | None = None
+    choice: Choice | None = None
+    hosts: tuple[Merged, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is known of mode and layout, one sentence each, without a full stop."""
+        found = (self.choice, self.duet, *self.layouts)
+        return tuple(each.sentence for each in found if each is not None)
 
     @property
     def has_failure(self) -> bool:
@@ -84,9 +113,39 @@ class Comparison:
         return any(warning.startswith(FAILED_BENCHMARK) for warning in self.warnings)
 
     @property
+    def best(self) -> str | None:
+        """Name of the likeliest fastest command, where that is asked for: no claim is about it."""
+        if not self.terms.is_best:
+            return None
+        behind = {claim.contender for claim in self.claims}
+        return next(contender.name for contender in self.contenders if contender.name not in behind)
+
+    @property
+    def best_sentence(self) -> str:
+        """The answer to which command is the fastest, without a full stop; empty where nobody asked."""
+        if self.best is None:
+            return ""
+        like = [f"`{claim.contender}`" for claim in self.claims if claim.verdict is Verdict.EQUIVALENT]
+        maybe = [f"`{claim.contender}`" for claim in self.open_claims]
+        least = "smallest" if self.terms.metric == "memory" else "fastest"
+        of, margin = f"{least} of {len(self.contenders)}", percent(self.terms.margin.relative)
+        first = f"`{self.best}`"
+        if maybe:
+            equal = f"; equal to {first} within {margin}: {', '.join(like)}" if like else ""
+            return f"undecided which is the {of}: {' or '.join([first, *maybe])}{equal}"
+        return f"{of}: {' or '.join([first, *like])}" + (f", equal within {margin}" if like else "")
+
+    @property
+    def open_claims(self) -> list[Claim]:
+        """Claims that are not settled; of the fastest, those about commands that may be it."""
+        if self.terms.is_best:
+            return [claim for claim in self.claims if claim.verdict not in _DECIDED]
+        return [claim for claim in self.claims if not claim.is_settled]
+
+    @property
     def has_regression(self) -> bool:
         """Whether any contender is slower by more than the margin."""
-        return any(claim.is_regression for claim in self.claims)
+        return self.best is None and any(claim.is_regression for claim in self.claims)
 
     def as_dict(self) -> dict[str, Any]:
         """Give JSON values."""
@@ -94,6 +153,7 @@ class Comparison:
         return {
             "schema": COMPARISON_SCHEMA,
             "verdict": str(self.claims[0].verdict) if len(self.claims) == 1 else None,
+            "best": self.best,
             "has_regression": self.has_regression,
             "end": self.end,
             "elapsed_s": self.elapsed_s,
@@ -108,23 +168,35 @@ class Comparison:
                     "command": contender.text,
                     "words": list(contender.words),
                     "parameters": contender.values,
+                    "benchmark": contender.benchmark,
+                    "side": contender.side,
                     **_numbers(asdict(summary)),
                 }
                 for contender, summary in zip(self.contenders, self.summaries, strict=True)
+            ],
+            "revisions": [
+                {name: build[name] for name in ("name", "commit", "tree", "committed_s", "status")}
+                for build in self.builds
             ],
             "terms": {
                 "metric": str(terms.metric),
                 "unit": "bytes" if terms.metric == "memory" else "ns",
                 "margin": terms.margin.relative,
                 "level": terms.margin.level,
-                "location": str(terms.location),
+                "location": ",".join(map(str, terms.statistics)),
                 "warmup": terms.warmup,
                 "runs_min": terms.extent.blocks_min,
                 "runs_max": terms.extent.blocks_max,
-                "budget_s": terms.extent.budget_s,
+                "budget_s": terms.extent.budget_s if math.isfinite(terms.extent.budget_s) else None,
                 "seed": terms.seed,
                 "isolation": terms.isolation,
+                "mode": str(terms.mode),
+                "layout": terms.layout,
             },
+            "mode_choice": None if self.choice is None else _numbers(asdict(self.choice)),
+            "duet": None if self.duet is None else asdict(self.duet),
+            "layouts": [_numbers(asdict(each)) for each in self.layouts],
+            **({"hosts": [each.parts_as_dict() for each in self.hosts]} if self.hosts else {}),
             "warnings": list(self.warnings),
             "runs": [asdict(run) for run in self.runs],
             "result": None if self.result is None else str(self.result),
@@ -169,36 +241,49 @@ class Measured:
     startup_s: float = 0.0
 
 
-def conclude(measured: Measured, notes: Sequence[str], result: Path | None) -> Comparison:
-    """Give what was found."""
+def conclude(
+    measured: Measured, notes: Sequence[str], result: Path | None, hosts: tuple[Merged, ...] = ()
+) -> Comparison:
+    """Give what was found; where it was placed on hosts, what is claimed over them."""
     contenders, terms = measured.contenders, measured.terms
     summaries = tuple(
         summarise(*values_of(measured.runs, contender.number, terms.metric.quantity))
         for contender in contenders
     )
-    claims = tuple(
-        claim_of_look(
-            duel.known,
-            duel.sequence.design,
-            (contenders[duel.baseline].name, contenders[duel.contender].name),
-            str(terms.metric),
-        )
-        for duel in measured.duels
-    )
+    chosen = [(duel, False) for duel in measured.duels]
+    if terms.is_best:
+        _, chosen = best_of(measured.duels)
+    claims = tuple(_claim(measured, duel, is_turned=is_turned) for duel, is_turned in chosen)
+    if hosts:
+        claims = tuple(each.claim for each in hosts)
     found = Comparison(
         terms=terms,
         contenders=contenders,
         summaries=summaries,
         claims=claims,
-        looks=tuple(duel.look_times for duel in measured.duels),
+        looks=tuple(duel.look_times for duel, _ in chosen),
         runs=measured.runs,
         warnings=(),
         elapsed_s=measured.elapsed_s,
         end=measured.end,
         result=result,
         startup_s=measured.startup_s,
+        layouts=layout_shares(terms, contenders, measured.runs, measured.duels),
+        duet=duet_summary(terms, measured.runs),
+        choice=choice_of(terms.trial, terms.seed) if terms.trial else None,
+        hosts=hosts,
     )
     return replace(found, warnings=tuple(_warnings(found, notes)))
+
+
+def _claim(measured: Measured, duel: Duel, *, is_turned: bool) -> Claim:
+    """Give what is claimed about a pair, the second side as the baseline where it is turned."""
+    first, second = (measured.contenders[number].name for number in (duel.baseline, duel.contender))
+    known = duel.known.turned() if duel.known is not None and is_turned else duel.known
+    names = (second, first) if is_turned else (first, second)
+    terms = measured.terms
+    claim = claim_of_look(known, duel.sequence.design, names, str(terms.metric), duel.stages)
+    return replace(claim, within=terms.within.get(measured.contenders[duel.contender].benchmark, ""))
 
 
 def _warnings(found: Comparison, notes: Sequence[str]) -> Iterable[str]:

@@ -9,25 +9,33 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
-from steelyard.analyse.comparison.duel import Duel, difference_of
+from steelyard.analyse.comparison.duel import Duel, difference_of, eliminate
 from steelyard.analyse.comparison.equivalence import Margin
 from steelyard.analyse.comparison.sequential import SequentialComparison
 from steelyard.model import Estimate, Finding, RunStatus
+from steelyard.model.run_outcome import PADDING, RANDOMISED
 from steelyard.record.interim_log import FAILED, OPEN, read_looks
+from steelyard.record.placed.hosts import host_names, machine_of, machines_of
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
-from steelyard.record.tables import read_runs
+from steelyard.record.tables import read_measurements, read_runs
+from steelyard.studies.comparison.claim import subject_of
 from steelyard.studies.comparison.contender import Contender
+from steelyard.studies.comparison.hosts.merged import Question, Sample, of_hosts
 from steelyard.studies.comparison.outcome import Measured, conclude
-from steelyard.studies.comparison.sample import RUN_COLUMNS, Run
-from steelyard.studies.comparison.terms import BENCHMARK, MEASURE, SIDE, planned_terms
+from steelyard.studies.comparison.sample import REPORTED, RUN_COLUMNS, Run
+from steelyard.studies.comparison.terms import BENCHMARK, MEASURE, SIDE, Metric, command_count, planned_terms
 from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from steelyard.model import Plan
+    from steelyard.studies.comparison.hosts.merged import Merged
     from steelyard.studies.comparison.outcome import Comparison
     from steelyard.studies.comparison.terms import Terms
     from steelyard.study import RunSoFar
@@ -53,26 +61,86 @@ def replay(result: Path, plan: Plan, margin: float | None = None) -> Comparison:
     DataError
         If a file is absent or damaged, or they do not belong together.
     """
+    notes, builds = _recorded(result)
+    measured = replayed(result, plan, margin)
+    hosts = _over_hosts(result, plan, measured.terms) if measured.terms.hosts else ()
+    return replace(conclude(measured, notes, result, hosts), builds=builds)
+
+
+def replayed(result: Path, plan: Plan, margin: float | None = None) -> Measured:
+    """Give what `replay` concludes from, with the state of every comparison.
+
+    Raises
+    ------
+    DataError
+        If a file is absent or damaged, or they do not belong together.
+    """
     terms, pairs = planned_terms(plan)
     if margin is not None:
         terms = replace(terms, margin=Margin(margin, terms.margin.level), margins=())
-    times = read_looks(result, plan.id, len(pairs))
+    questions = terms.questions(pairs)
+    times = read_looks(result, plan.id, len(questions))
     contenders = _contenders(plan)
     rows = _rows(result)
     runs = list(_runs(rows, len(contenders), terms))
-    values = _values(runs, terms)
+    if terms.metric is Metric.REPORTED:
+        _add_reported(result, rows, runs)
+    values = values_by_block(runs, terms)
     duels = tuple(
         _duel(pair, SequentialComparison(design), values, looks)
-        for pair, design, looks in zip(pairs, terms.designs(len(pairs)), times.looks, strict=True)
+        for (pair, design), looks in zip(questions, times.looks, strict=True)
     )
-    if times.end in {OPEN, FAILED}:
+    if terms.is_best:
+        eliminate(duels)
+    if times.end in {OPEN, FAILED} and not terms.hosts:
         fraction = terms.extent.fraction(len(values), _elapsed_s(rows))
-        for duel, pair in zip(duels, pairs, strict=True):
+        for duel in duels:
             if duel.is_open:
-                duel.differences = _differences(pair, values)
+                _fill(duel, values)
                 duel.look(fraction)
-    measured = Measured(terms, contenders, tuple(runs), duels, times.end, times.elapsed_s)
-    return conclude(measured, _notes(result), result)
+    return Measured(terms, contenders, tuple(runs), duels, times.end, times.elapsed_s)
+
+
+def pairs_by_host(result: Path, plan: Plan) -> Iterator[dict[str, NDArray[np.float64]]]:
+    """Give the blocks of each comparison by the machine that measured them, as `SequentialComparison` reads.
+
+    A block counts where one machine has both sides.
+
+    Raises
+    ------
+    DataError
+        If ``runs.parquet`` is absent or damaged.
+    """
+    terms, pairs = planned_terms(plan)
+    hosts = {row["position"]: machine_of(row["host_id"]) for row in _rows(result)}
+    by_host: dict[str, list[Run]] = {}
+    for run in recorded_runs(result, plan, terms):
+        by_host.setdefault(hosts[run.position], []).append(run)
+    values = {host: values_by_block(by_host[host], terms) for host in sorted(by_host)}
+    for pair, design in terms.questions(pairs):
+        found = {}
+        for host, of_host in values.items():
+            duel = Duel(*pair, SequentialComparison(design))
+            _fill(duel, of_host)
+            found[host] = np.array(duel.blocks)
+        yield found
+
+
+def _over_hosts(result: Path, plan: Plan, terms: Terms) -> tuple[Merged, ...]:
+    """Give the answer to each comparison over the hosts that it was placed on."""
+    _, pairs = planned_terms(plan)
+    contenders = _contenders(plan)
+    by_host = list(pairs_by_host(result, plan))
+    has_provenance = (result / PROVENANCE_NAME).exists()
+    ids = read_runs(result)["host_id"].to_pylist()
+    names = host_names(read_provenance(result) if has_provenance else None, ids)
+    machines = {each: " ".join(names[node] for node in nodes) for each, nodes in machines_of(ids).items()}
+    found = []
+    for (pair, design), blocks in zip(terms.questions(pairs), by_host, strict=True):
+        first, second = (contenders[number].name for number in pair)
+        samples = [Sample(machines[host], host, each) for host, each in blocks.items()]
+        found.append(of_hosts(Question(design, (first, second), str(terms.metric)), samples))
+    return tuple(found)
 
 
 def findings_so_far(result: Path, plan: Plan, runs: Sequence[RunSoFar]) -> list[Finding]:
@@ -93,7 +161,10 @@ def findings_so_far(result: Path, plan: Plan, runs: Sequence[RunSoFar]) -> list[
         If ``looks.json`` is absent or damaged.
     """
     terms, pairs = planned_terms(plan)
-    times = read_looks(result, plan.id, len(pairs))
+    if terms.metric is Metric.REPORTED:
+        return []  # what a harness reports is not among the quantities of a run
+    questions = terms.questions(pairs)
+    times = read_looks(result, plan.id, len(questions))
     contenders = _contenders(plan)
     blocks: dict[int, dict[int, float]] = {}
     for run in runs:
@@ -102,13 +173,16 @@ def findings_so_far(result: Path, plan: Plan, runs: Sequence[RunSoFar]) -> list[
             blocks.setdefault(run.block, {})[run.cell % len(contenders)] = value
     values = [blocks[number] for number in sorted(blocks)]
     found = []
-    for pair, design, looks in zip(pairs, terms.designs(len(pairs)), times.looks, strict=True):
+    for (pair, design), looks in zip(questions, times.looks, strict=True):
         duel = _duel(pair, SequentialComparison(design), values, looks)
         first, second = (contenders[number].name for number in pair)
-        subject = {"first": first, "second": second}
+        subject = {"first": first, "second": second, **subject_of(str(design.statistic))}
         verdict = "undecided so far" if duel.is_open or duel.known is None else str(duel.known.verdict)
-        estimate = _estimate_so_far(duel, _differences(pair, values), terms)
-        found.append(Finding(f"so_far/{first}/{second}", "so_far", subject, verdict, {"ratio": estimate}))
+        everything = Duel(*pair, duel.sequence)
+        _fill(everything, values)
+        estimate = _estimate_so_far(duel, everything.differences, terms)
+        name = "/".join(["so_far", *subject.values()])
+        found.append(Finding(name, "so_far", subject, verdict, {"ratio": estimate}))
     return found
 
 
@@ -130,7 +204,20 @@ def recorded_runs(result: Path, plan: Plan, terms: Terms) -> list[Run]:
     DataError
         If ``runs.parquet`` is absent or damaged.
     """
-    return list(_runs(_rows(result), len(plan.cells) // 2, terms))
+    rows = _rows(result)
+    runs = list(_runs(rows, command_count(plan), terms))
+    if terms.metric is Metric.REPORTED:
+        _add_reported(result, rows, runs)
+    return runs
+
+
+def _add_reported(result: Path, rows: Sequence[Mapping[str, Any]], runs: Sequence[Run]) -> None:
+    """Give runs the value that their harness reported."""
+    table = pl.DataFrame(read_measurements(result).select(["run_id", "metric", "value"]))
+    reported = dict(table.filter(pl.col("metric") == REPORTED).select(["run_id", "value"]).iter_rows())
+    values = {row["position"]: reported.get(row["run_id"]) for row in rows}
+    for run in runs:
+        run.reported_ns = values[run.position]
 
 
 def _contenders(plan: Plan) -> tuple[Contender, ...]:
@@ -149,7 +236,9 @@ def _contenders(plan: Plan) -> tuple[Contender, ...]:
 
 
 def _rows(result: Path) -> list[dict[str, Any]]:
-    table = read_runs(result).select(["cell", *RUN_COLUMNS, "flags", "start_ns", "end_ns"])
+    table = read_runs(result)
+    drawn = [name for name in (PADDING, RANDOMISED) if name in table.column_names]
+    table = table.select(["run_id", "cell", "host_id", *RUN_COLUMNS, "flags", "start_ns", "end_ns", *drawn])
     return sorted(table.to_pylist(), key=lambda row: int(row["position"]))
 
 
@@ -172,10 +261,14 @@ def _runs(rows: Sequence[Mapping[str, Any]], count: int, terms: Terms) -> Iterat
             flags=list(row["flags"] or []),
             cpu_user_ns=row["cpu_user_ns"],
             cpu_system_ns=row["cpu_system_ns"],
+            start_ns=row["start_ns"],
+            end_ns=row["end_ns"],
+            environment_padding_bytes=row.get(PADDING),
+            randomised_addresses=row.get(RANDOMISED),
         )
 
 
-def _values(runs: Sequence[Run], terms: Terms) -> list[dict[int, float]]:
+def values_by_block(runs: Sequence[Run], terms: Terms) -> list[dict[int, float]]:
     """Give the measured values of each block in order, by contender."""
     blocks: dict[int, dict[int, float]] = {}
     for run in runs:
@@ -187,13 +280,22 @@ def _values(runs: Sequence[Run], terms: Terms) -> list[dict[int, float]]:
     return [blocks[number] for number in sorted(blocks)]
 
 
-def _differences(pair: tuple[int, int], values: Sequence[Mapping[int, float]]) -> list[float]:
+def differences_of(pair: tuple[int, int], values: Sequence[Mapping[int, float]]) -> list[float]:
+    """Give the logarithm of contender over baseline in each block that has both, by their numbers."""
     baseline, contender = pair
     return [
         difference_of(block[baseline], block[contender])
         for block in values
         if baseline in block and contender in block
     ]
+
+
+def _fill(duel: Duel, values: Sequence[Mapping[int, float]]) -> None:
+    """Give a comparison all blocks that have both sides."""
+    duel.differences, duel.values = [], []
+    for block in values:
+        if duel.baseline in block and duel.contender in block:
+            duel.add(block[duel.baseline], block[duel.contender])
 
 
 def _duel(
@@ -203,11 +305,12 @@ def _duel(
     looks: Sequence[tuple[int, float]],
 ) -> Duel:
     """Look again; a look at blocks that were lost with the power is left out."""
-    differences = _differences(pair, values)
-    duel = Duel(*pair, sequence)
+    everything, duel = Duel(*pair, sequence), Duel(*pair, sequence)
+    _fill(everything, values)
     for blocks, fraction in looks:
-        if blocks <= len(differences):
-            duel.differences = differences[:blocks]
+        if blocks <= len(everything.differences):
+            duel.differences = everything.differences[:blocks]
+            duel.values = everything.values[:blocks]
             duel.look(fraction)
     return duel
 
@@ -221,5 +324,9 @@ def _elapsed_s(rows: Sequence[Mapping[str, Any]]) -> float:
     return float(stamps[:, 1].max() - stamps[:, 0].min()) / NS_PER_S if stamps.size else 0.0
 
 
-def _notes(result: Path) -> tuple[str, ...]:
-    return read_provenance(result).notes if (result / PROVENANCE_NAME).exists() else ()
+def _recorded(result: Path) -> tuple[tuple[str, ...], tuple[dict[str, Any], ...]]:
+    """Give remarks and builds."""
+    if not (result / PROVENANCE_NAME).exists():
+        return (), ()
+    provenance = read_provenance(result)
+    return provenance.notes, provenance.builds

@@ -10,6 +10,7 @@ import numpy as np
 from steelyard.analyse.intervals.bootstrap import MAD_SCALE
 from steelyard.analyse.intervals.describe import mad, mean, quantile, standard_deviation
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
+from steelyard.model.run_outcome import PADDING, RANDOMISED
 from steelyard.studies.comparison.terms import MEASURE
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ SLOW_FIRST: Final = 1.5
 """How many times as long as usual a first run must take to be spoken of: own choice."""
 OUTLIER_MADS: Final = 10
 """A run beyond so many median absolute deviations above the median is labelled, and stays."""
+
+REPORTED: Final = "reported"
+"""Name under which the value that the harness of a benchmark reports is recorded."""
 
 RUN_COLUMNS: Final = (
     "block",
@@ -61,6 +65,14 @@ class Run:
         Remarks; nothing is removed because of one.
     cpu_user_ns, cpu_system_ns : int or None
         What the CPU time consists of.
+    reported_ns : float or None
+        What the harness of a benchmark reports, where one does.
+    start_ns, end_ns : int or None
+        exec and exit, monotonic clock [ns].
+    environment_padding_bytes : int or None
+        Added to the environment, where the layout was drawn.
+    randomised_addresses : bool or None
+        Whether the kernel drew the addresses, where the layout was drawn.
     """
 
     contender: int
@@ -75,10 +87,16 @@ class Run:
     flags: list[str] = field(default_factory=list)
     cpu_user_ns: int | None = None
     cpu_system_ns: int | None = None
+    reported_ns: float | None = None
+    start_ns: int | None = None
+    end_ns: int | None = None
+    environment_padding_bytes: int | None = None
+    randomised_addresses: bool | None = None
 
     @classmethod
     def of(cls, outcome: RunOutcome, place: tuple[int, int, int], phase: str) -> Run:
         """Give the run of an outcome, at its place: contender, block, position."""
+        is_drawn = PADDING in outcome.quantities
         return cls(
             *place,
             phase,
@@ -90,6 +108,11 @@ class Run:
             flags=list(outcome.flags),
             cpu_user_ns=outcome.value("cpu_user_ns"),
             cpu_system_ns=outcome.value("cpu_system_ns"),
+            reported_ns=next((each.value for each in outcome.own if each.metric == REPORTED), None),
+            start_ns=outcome.start_ns,
+            end_ns=outcome.end_ns,
+            environment_padding_bytes=outcome.value(PADDING) if is_drawn else None,
+            randomised_addresses=bool(outcome.value(RANDOMISED)) if is_drawn else None,
         )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import TYPE_CHECKING, Final
 
 from steelyard.analyse.comparison.interim_schedule import Extent
+from steelyard.record.interim_log import SPENT
 from steelyard.report.shown_text import shown
 from steelyard.studies.comparison.claim import percent
 from steelyard.studies.comparison.contender import short
@@ -43,11 +45,21 @@ def render(found: Comparison) -> str:
 
 
 def _lines(found: Comparison) -> Iterable[str]:
+    if found.best_sentence:
+        yield found.best_sentence
     yield from (claim.sentence for claim in found.claims)
     yield ""
     yield from table_lines(found)
     yield ""
     yield from ranking_lines(found)
+    for each in found.hosts:
+        yield ""
+        if len(found.hosts) > 1:
+            yield f"`{each.claim.contender}` against {each.claim.baseline_text} on each host:"
+        yield from each.table_lines()
+    if found.remarks:
+        yield ""
+        yield from found.remarks
     if found.warnings:
         yield ""
         yield from (f"warning: {warning}" for warning in found.warnings)
@@ -123,23 +135,30 @@ def closing_lines(found: Comparison, *, says_what_would_settle: bool = True) -> 
     is_much = startup_s > STARTUP_SHARE * found.elapsed_s
     share = f", {startup_s:.1f} s of them before the first run" if is_much else ""
     yield f"{ENDS[found.end]} after {found.elapsed_s:.1f} s{share}; seed {found.terms.seed}"
-    for claim in found.claims:
-        if not claim.is_settled and says_what_would_settle:
-            yield remaining_text(claim, found.elapsed_s, startup_s)
+    if says_what_would_settle:
+        yield from (remaining_text(claim, found.elapsed_s, startup_s) for claim in found.open_claims)
     if found.result is not None:
         yield f"recorded in {found.result}"
+        if found.open_claims and not (found.hosts and found.end == SPENT):
+            yield f"go on: steelyard {found.terms.verb} --resume {shlex.quote(str(found.result))}"
 
 
 def remaining_text(claim: Claim, elapsed_s: float, startup_s: float = 0.0) -> str:
     """Say what would settle a claim that is not settled.
 
-    A comparison is not resumed, so what counts is how large a new one must be.
+    That is the size of a new comparison: one that goes on after its budget claims less.
     """
+    if claim.origin:
+        name = f"`{claim.contender}`{claim.suffix}"
+        return f"{name}: more hosts, or more runs on each (`--runs-max`), may decide it"
     if claim.further_runs is None:
-        return f"`{claim.contender}`: no reasonable number of runs would decide it at this spread"
+        return (
+            f"`{claim.contender}`{claim.suffix}: no reasonable number of runs would decide it at this spread"
+        )
     runs = max(claim.runs)
     total = runs + claim.further_runs
-    text = f"`{claim.contender}`: {total} runs of each side would probably decide it if the spread stays"
+    name = f"`{claim.contender}`{claim.suffix}"
+    text = f"{name}: {total} runs of each side would probably decide it if the spread stays"
     if not runs or elapsed_s <= 0:
         return text
     options = f"--budget {_rounded_up(startup_s + (elapsed_s - startup_s) * total / runs)}s"

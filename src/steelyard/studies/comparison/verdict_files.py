@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -10,7 +11,8 @@ from xml.etree import ElementTree as ET
 
 from steelyard.report.shown_text import shown
 from steelyard.report.tables import markdown_text
-from steelyard.run.redact import without_secrets
+from steelyard.run.redact import published
+from steelyard.studies.comparison.contender import short
 from steelyard.studies.comparison.verdict_table import (
     HEADS,
     NOT_MEASURED,
@@ -35,15 +37,27 @@ _NO_SECRETS: Final = frozenset({"STEELYARD_COMMENT_AUTHOR", "STEELYARD_COMMENT_K
 """Variables whose names sound like a secret's, and whose values are words such as `linux`."""
 _LONGEST_COMMENT: Final = 60_000
 """Characters; GitHub refuses comments above 65 536."""
+_LONGEST_NAME: Final = 200
+_REST: Final = "the output of the job and `verdicts.json` have all"
+_HEAD_LINES: Final = 2
+"""Of a table."""
 _FOLDED_FROM: Final = 10
 _ALIGNED: Final = ("---:", "---:", "---:", "---:", ":---", "---:", "---:")
-_MEASURES: Final = {"wall": "latency", "cpu": "cpu-time", "memory": "peak-memory"}
+_MEASURES: Final = {"wall": "latency", "cpu": "cpu-time", "memory": "peak-memory", "reported": "latency"}
 
 
 def public_text(text: str) -> str:
     """Give a text fit for a place that more people read than the job's log: no secret, no hidden sign."""
-    known = {name: value.strip() for name, value in os.environ.items() if name not in _NO_SECRETS}
-    return shown(without_secrets(text, known))
+    return shown(str(published(text, _known())))
+
+
+def public_json(content: object) -> object:
+    """Give a JSON value whose texts have no secret."""
+    return published(content, _known())
+
+
+def _known() -> dict[str, str]:
+    return {name: value.strip() for name, value in os.environ.items() if name not in _NO_SECRETS}
 
 
 def to_pull_request(found: Comparison, marker: str = STICKY) -> str:
@@ -59,15 +73,31 @@ def to_pull_request(found: Comparison, marker: str = STICKY) -> str:
         for baseline, side in pairs
         if any(row.side != row.benchmark for row in rows)
     ]
+    reading = [_markdown(line) for line in reading_of(found, rows)]
+    remarks = [f"- {_markdown(warning)}" for warning in warnings_of(found)]
     with_side = _has_sides(rows)
-    lines += ["", *_table(changed if is_folded else rows, metric, with_side=with_side), ""]
+    room = _LONGEST_COMMENT - _size([*lines, *reading])
+    # What is slower stands first: the table has the room before everything that can be left out.
+    shown_rows = changed if is_folded else rows
+    table = _within(_table(shown_rows, metric, with_side=with_side), room)
+    lines += ["", *table, ""]
+    if table and len(table) < len(shown_rows) + _HEAD_LINES:
+        left = shown_rows[len(table) - _HEAD_LINES :]
+        lines += [f"**Without room here: {summary_of(left)}**; {_REST}", ""]
+    room -= _size(table)
     if is_folded:
         others = [row for row in rows if row not in changed]
-        lines += [f"<details><summary>{len(others)} equivalent</summary>", ""]
-        lines += [*_table(others, metric, with_side=with_side), "", "</details>", ""]
-    lines += [_markdown(line) for line in reading_of(found, rows)]
-    lines += ["", *(f"- {_markdown(warning)}" for warning in warnings_of(found))]
-    return _cut(lines)
+        folded = [f"<details><summary>{len(others)} equivalent</summary>", ""]
+        folded += [*_table(others, metric, with_side=with_side), "", "</details>"]
+        if _size(folded) > room:
+            folded = [f"{len(others)} equivalent; {_REST}"]
+        lines += [*folded, ""]
+        room -= _size(folded)
+    kept = _within(remarks, room)
+    lines += [*reading, "", *kept]
+    if len(kept) < len(remarks):
+        lines.append(f"- {len(remarks) - len(kept)} more remarks; {_REST}")
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def to_annotations(found: Comparison) -> str:
@@ -144,9 +174,13 @@ def _has_sides(rows: Sequence[Row]) -> bool:
 
 def _named(rows: Sequence[Row]) -> list[tuple[Row, str]]:
     """Give each verdict a name that no other has."""
-    if _has_sides(rows):
-        return [(row, public_text(f"{row.benchmark} @ {row.side}")) for row in rows]
-    return [(row, public_text(row.benchmark)) for row in rows]
+    names = [f"{row.benchmark} @ {row.side}" if _has_sides(rows) else row.benchmark for row in rows]
+    found: list[str] = []
+    for name in map(public_text, names):
+        # Without their secrets two names may be the same.
+        others = (f"{name} ({number})" for number in itertools.count(2))
+        found.append(name if name not in found else next(other for other in others if other not in found))
+    return list(zip(rows, found, strict=True))
 
 
 def _json(content: object) -> str:
@@ -162,23 +196,21 @@ def _table(rows: Sequence[Row], metric: str, *, with_side: bool) -> list[str]:
         name, *others = cells_of(row, metric)
         word = others[4]
         others[4] = f"**{word}**" if word in {"slower", "faster"} else word
-        names = map(_markdown, (name, row.side) if with_side else (name,))
+        names = [
+            _markdown(short(each, _LONGEST_NAME)) for each in ((name, row.side) if with_side else (name,))
+        ]
         lines.append(f"| {' | '.join([*names, *others])} |")
     return lines
 
 
-def _cut(lines: Sequence[str]) -> str:
-    """Leave out rows of a comment that would be refused, and say how many."""
-    kept: list[str] = []
-    length = 0
-    for line in lines:
-        length += len(line) + 1
-        if length > _LONGEST_COMMENT:
-            left = len(lines) - len(kept)
-            tail = "\n</details>" if "</details>" in lines[len(kept) :] else ""
-            return "\n".join(kept) + f"\n{tail}\n\n{left} more lines are in the job's own output\n"
-        kept.append(line)
-    return "\n".join(kept).rstrip("\n") + "\n"
+def _size(lines: Sequence[str]) -> int:
+    return sum(len(line) + 1 for line in lines)
+
+
+def _within(lines: Sequence[str], room: int) -> list[str]:
+    """Give the first lines that have room."""
+    ends = itertools.accumulate(len(line) + 1 for line in lines)
+    return [line for line, end in zip(lines, ends, strict=True) if end <= room]
 
 
 def _markdown(text: str) -> str:

@@ -6,12 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import scipy
 
 from steelyard.analyse.comparison.equivalence import Verdict
-from steelyard.report.shown_text import shown
-from steelyard.studies.comparison.claim import signed_percent
+from steelyard.analyse.comparison.quantile_ratio import Quantile, quantile_of
+from steelyard.report.shown_text import inert, shown
+from steelyard.studies.comparison.claim import WITHIN_WORDS, signed_percent
 from steelyard.studies.comparison.contender import short
+from steelyard.studies.comparison.sample import values_of
 from steelyard.studies.comparison.text import closing_lines, written
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 NOT_MEASURED: Final = "not measured"
 NOT_SETTLED: Final = "not settled"
+_NAMED: Final = 3
+"""Benchmarks that a sentence names."""
 POWER: Final = 0.8
 """How surely a change must be found that a job is said to see."""
 _ORDER: Final = (
@@ -40,14 +45,15 @@ class Row:
     claim : Claim
         Everything that is claimed.
     medians : tuple of float
-        Medians of baseline and contender, in the unit of the metric; for people, no claim.
+        Medians of baseline and contender, or the quantiles that are compared, in the unit of the metric; for
+        people, no claim.
     """
 
     benchmark: str
     side: str
     baseline: str
     claim: Claim
-    medians: tuple[float, float]
+    medians: tuple[float, ...]
 
     @property
     def word(self) -> str:
@@ -100,17 +106,25 @@ def rows_of(found: Comparison) -> list[Row]:
     rows = []
     for claim in found.claims:
         first, second = numbers[claim.baseline], numbers[claim.contender]
-        medians = (found.summaries[first.number].median, found.summaries[second.number].median)
+        medians = tuple(_middle(found, claim, contender.number) for contender in (first, second))
         rows.append(
             Row(
-                second.benchmark or second.name,
-                second.side or second.name,
+                f"{second.benchmark or second.name}{claim.suffix}",
+                second.side or f"{second.name}{claim.suffix}",
                 first.side or first.name,
                 claim,
                 medians,
             )
         )
     return sorted(rows, key=lambda row: (_ORDER.index(row.word), -abs(_log(row.claim.ratio))))
+
+
+def _middle(found: Comparison, claim: Claim, number: int) -> float:
+    """Give the quantile of a command that is compared; else its median."""
+    if not claim.suffix:
+        return found.summaries[number].median
+    values, _ = values_of(found.runs, number, found.terms.metric.quantity)
+    return quantile_of(np.sort(values), Quantile.parse(claim.statistic).share) if values.size else math.nan
 
 
 def summary_of(rows: list[Row]) -> str:
@@ -140,11 +154,27 @@ def reading_of(found: Comparison, rows: list[Row]) -> Iterator[str]:
         "A benchmark counts as slower if it certainly is, and by more than its margin; an error is made in "
         f"at most {error:.3g} % of jobs{together}."
     )
+    yield from _statistics(rows)
     seen = [row.visible for row in rows if row.visible is not None]
     if seen:
         least, most = (f"{100 * value:.2g} %" for value in (min(seen), max(seen)))
         span = least if least == most else f"{least} to {most}, by benchmark"
         yield f"Smallest slowdown that this job finds in 80 of 100 cases: {span}."
+
+
+def _statistics(rows: Sequence[Row]) -> Iterator[str]:
+    """Say which benchmarks are compared by another statistic of a process than its mean."""
+    named: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row.claim.within:
+            named.setdefault(row.claim.within, {})[row.benchmark] = None
+    for statistic, names in named.items():
+        shown_names = ", ".join(f"`{short(name)}`" for name in list(names)[:_NAMED])
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield (
+            f"The time of {shown_names}{more} is the {WITHIN_WORDS[statistic]} of what a process measures, "
+            "not the mean."
+        )
 
 
 def cells_of(row: Row, metric: str) -> tuple[str, ...]:
@@ -186,7 +216,7 @@ def render_suite(found: Comparison) -> str:
     lines += ["", *reading_of(found, rows)]
     lines += [f"warning: {warning}" for warning in warnings_of(found)]
     lines += ["", *closing_lines(found, says_what_would_settle=False)]
-    return "\n".join(map(shown, lines)) + "\n"
+    return inert("\n".join(map(shown, lines)) + "\n")
 
 
 def _fitting(table: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -205,12 +235,10 @@ def _fitting(table: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     """Write a row of the table: names and verdicts to the left, numbers to the right."""
-    line = _GAP.join(
+    return _GAP.join(
         cell.ljust(width) if at in {0, len(cells) - 1} else cell.rjust(width)
         for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ).rstrip()
-    # GitHub takes a line that begins like this for a command.
-    return f" {line}" if line.startswith("::") else line
 
 
 def _log(ratio: float) -> float:

@@ -10,4 +10,5 @@ STUDY = Study(
     package=__name__,
     cell_values="cell_values:cell_values",
     has_programs_as_cells=True,
+    maps_cells=True,
 )

@@ -5,61 +5,72 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from steelyard.analyse.mapping.over_cells import IN_TURN, split
 from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
 from steelyard.record.seal import hash_tables
 from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
 from steelyard.studies.analysis_parts import with_unique_ids
 from steelyard.studies.finding_tables import write_claim_tables
-from steelyard.studies.imported.cells import cell_finding
-from steelyard.studies.imported.comparisons import comparisons
-from steelyard.studies.imported.published import published_findings
-from steelyard.studies.imported.samples import read_samples
+from steelyard.studies.imported.cell_tasks import CompareCells, DescribeCells, Described, Source, key_of
+from steelyard.studies.imported.comparisons import comparisons, pairs_of
 from steelyard.studies.study_plan import plan_of_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from steelyard.analyse.mapping.over_cells import OverCells
     from steelyard.model import Finding, Plan
 
-METHOD_VERSION: Final = 6
+METHOD_VERSION: Final = 8
 """Raised whenever a change of the analysis alters numbers.
 
 2: changes of the level of a series are confirmed by a test; two modes that take turns are none.
 4: launches that failed do not count.
 5: intervals and comparisons follow the one rule of `steelyard.analyse.intervals.guarantee`.
 6: of runs of unequal length as many values count as make them of one kind; short runs weigh in the guarantee.
+8: intervals of amounts that are never negative end at zero.
 """
 
 TABLES: Final = {"cell": "cells", "comparison": "comparisons", "published_value": "published"}
 
 
-def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
+def analyse(result: Path, options: AnalysisOptions | None = None, over: OverCells = IN_TURN) -> FindingSet:
     """Compute the findings of an imported result; write ``findings.json`` and ``tables/*.csv``."""
     plan = plan_of_study(result, "imported", "not an imported one")
-    if options is not None:
-        write_options(result, plan, options)
-    findings = tuple(with_unique_ids(_claims(result, plan, read_options(result, plan))))
+    settings = read_options(result, plan) if options is None else options
+    findings = tuple(with_unique_ids(_claims(result, plan, settings, over)))
     if not findings:
         message = f"`{result}` has no measured value of a launch that completed"
         raise AnalysisError(message, hint="import files that contain measured values of completed launches")
+    if options is not None:
+        write_options(result, plan, options)
     found = FindingSet(plan.study, plan.id, METHOD_VERSION, hash_tables(result), findings)
     write_claim_tables(result, found, TABLES)
     found.write(result / "findings.json")
     return found
 
 
-def _claims(result: Path, plan: Plan, options: AnalysisOptions) -> Iterator[Finding]:
-    samples = read_samples(result, plan)
+def _claims(result: Path, plan: Plan, options: AnalysisOptions, over: OverCells) -> Iterator[Finding]:
     margin = options.margin_percent / 100
-    for sample in samples:
-        yield cell_finding(sample, seed=plan.seed, margin=margin)
-    yield from comparisons(samples, plan, margin)
-    # A tool's own statistics are of all its launches.
-    has_failed = any(sample.failed for sample in samples)
-    counted = read_samples(result, plan, with_failed=True) if has_failed else samples
-    yield from published_findings(result, counted, block_labels(plan))
+    source = Source(result.resolve(), is_whole=over.workers == 1)
+    labels = block_labels(plan)
+    describing = [
+        DescribeCells(source, part, plan.seed, margin, labels) for part in split(range(len(plan.cells)), over)
+    ]
+    described = Described()
+    for part in over.map(describing):
+        described.add(part)
+    described = described.in_order()
+    yield from described.findings
+    pairs = pairs_of(described.samples, plan)
+    keys = [(key_of(first), key_of(second)) for _, first, second in pairs]
+    tested = over.map([CompareCells(source, part, margin) for part in split(keys, over)])
+    yield from comparisons(pairs, [each for part in tested for each in part])
+    has_failed = any(sample.failed for sample in described.samples)
+    for _, each in described.published_of_all if has_failed else described.published:
+        yield each
 
 
 def block_labels(plan: Plan) -> list[str]:

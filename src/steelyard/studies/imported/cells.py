@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 ONE_RUN: Final = "one run: the interval says nothing about other runs"
 TOO_SHORT: Final = "too few to tell"
+UNORDERED: Final = "order unknown"
+"""In place of the class of a series whose values have no order, such as a histogram or sorted samples."""
 LISTED_OUTLIERS: Final = 20
 _MODES: Final = {True: "several", False: "one", None: TOO_SHORT}
 _WORST_FIRST: Final = (
@@ -44,7 +46,7 @@ def cell_finding(sample: Sample, *, seed: int, margin: float) -> Finding:
     lag, size = _dependence(sample)
     outliers = find_outliers(values)
     count = int(values.size)
-    warnings = [ONE_RUN] if len(sample.runs) == 1 and count > 1 else []
+    warnings = [ONE_RUN] if sample.sizes.size == 1 and count > 1 else []
     if sample.failed:
         warnings.append(f"failed launches left out: {sample.failed}; they say how fast a program failed")
     return finding(
@@ -69,8 +71,8 @@ def cell_finding(sample: Sample, *, seed: int, margin: float) -> Finding:
         },
         facts={
             "n": count,
-            "runs": len(sample.runs),
-            "blocks": len(set(sample.blocks)),
+            "runs": sample.sizes.size,
+            "blocks": np.unique(sample.blocks).size,
             "warm_up_values": sample.warm_ups,
             "median": quantile(values, 0.5),
             "smallest": float(values.min()),
@@ -94,7 +96,9 @@ def cell_finding(sample: Sample, *, seed: int, margin: float) -> Finding:
 
 def _series(sample: Sample) -> list[NDArray[np.float64]]:
     """Give the series that have an order: inside each run, or over runs of one value each."""
-    if all(run.size == 1 for run in sample.runs):
+    if not sample.is_ordered:
+        return []
+    if (sample.sizes == 1).all():
         return [sample.values]
     return list(sample.runs)
 
@@ -103,9 +107,10 @@ def _shape(sample: Sample, margin: float) -> tuple[str, str]:
     """Give the worst class of a series, and how many series are of each."""
     long = [series for series in _series(sample) if series.size >= 2 * WINDOW]
     counts = Counter(classify_series(series, margin=margin).shape for series in long)
-    worst = next((shape.value for shape in _WORST_FIRST if counts[shape]), TOO_SHORT)
+    otherwise = TOO_SHORT if sample.is_ordered else UNORDERED
+    worst = next((shape.value for shape in _WORST_FIRST if counts[shape]), otherwise)
     listed = ", ".join(f"{counts[shape]} {shape.value}" for shape in _WORST_FIRST if counts[shape])
-    return worst, listed or TOO_SHORT
+    return worst, listed or otherwise
 
 
 def _dependence(sample: Sample) -> tuple[float, float]:
@@ -119,7 +124,7 @@ def _dependence(sample: Sample) -> tuple[float, float]:
 
 def _places(sample: Sample, outliers: tuple[int, ...]) -> str:
     """Name outliers by run and position, from 1; nothing is removed."""
-    bounds = np.cumsum([0, *(run.size for run in sample.runs)])
+    bounds = np.concatenate(([0], np.cumsum(sample.sizes)))
     shown = []
     for place in outliers[:LISTED_OUTLIERS]:
         run = int(np.searchsorted(bounds, place, side="right")) - 1

@@ -29,23 +29,26 @@ IN_TURN: Final = (
 )
 _OPPOSITE: Final = {Verdict.SLOWER: Verdict.FASTER, Verdict.FASTER: Verdict.SLOWER}
 Pair = tuple[str, "Sample", "Sample"]
+Tested = tuple["RatioTest", str]
 
 
-def comparisons(samples: list[Sample], plan: Plan, margin: float) -> Iterator[Finding]:
-    """Compare alternatives with the first of them; p-values are corrected inside each factor and metric.
+def pairs_of(samples: list[Sample], plan: Plan) -> list[Pair]:
+    """Give what is compared, each with its factor: alternatives with the first of them.
 
-    The plan's option `alternatives` says what is compared (``factors``, ``cells`` or ``none``); a relative
-    difference up to `margin` counts as none.
+    The plan's option `alternatives` says which (``factors``, ``cells`` or ``none``).
     """
     rule = plan.options.get("alternatives")
-    pairs = list(
-        _of_cells(samples) if rule == "cells" else _of_factors(samples, plan) if rule == "factors" else ()
-    )
-    families: dict[tuple[str, str], list[Pair]] = defaultdict(list)
-    for pair in pairs:
-        families[pair[0], pair[1].metric].append(pair)
-    for members in families.values():
-        found = [_test(first, second, Margin(margin)) for _, first, second in members]
+    found = _of_cells(samples) if rule == "cells" else _of_factors(samples, plan) if rule == "factors" else ()
+    return list(found)
+
+
+def comparisons(pairs: list[Pair], tested: list[Tested]) -> Iterator[Finding]:
+    """Judge the test of each pair; p-values are corrected inside each factor and metric."""
+    families: dict[tuple[str, str], list[tuple[Pair, Tested]]] = defaultdict(list)
+    for pair, test in zip(pairs, tested, strict=True):
+        families[pair[0], pair[1].metric].append((pair, test))
+    for family in families.values():
+        members, found = zip(*family, strict=True)
         tests = [test for test, _ in found]
         different = benjamini_hochberg([test.p_different for test in tests])
         equivalent = benjamini_hochberg([test.p_equivalent for test in tests])
@@ -73,10 +76,13 @@ def _of_factors(samples: list[Sample], plan: Plan) -> Iterator[Pair]:
             yield from ((factor, members[0], other) for other in members[1:])
 
 
-def _test(first: Sample, second: Sample, margin: Margin) -> tuple[RatioTest, str]:
-    """Give the test, and a remark where not all values count."""
+def test_of(first: Sample, second: Sample, margin: float) -> Tested:
+    """Give the test, and a remark where not all values count.
+
+    A relative difference up to `margin` counts as none.
+    """
     level = level_of(first, second)
-    test, remark = ratio_test_of_runs(first.units(level), second.units(level), margin)
+    test, remark = ratio_test_of_runs(first.units(level), second.units(level), Margin(margin))
     return test, remark.replace("run", level)
 
 
@@ -95,7 +101,7 @@ def _finding(pair: Pair, test: RatioTest, remark: str, p_values: tuple[float, fl
         finite(test.high),
         None if finite(test.low) is None else 0.95,
         min(test.units),
-        int(first.values.size + second.values.size),
+        first.count + second.count,
         guaranteed=test.is_guaranteed and first.is_mixed_with(second),
     )
     return finding(

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 from scipy import special
 
 from steelyard.analyse.intervals.describe import mean, quantile, standard_deviation
 from steelyard.model import Estimate, Evidence, Finding
-from steelyard.record.published import PUBLISHED_NAME, read_published
+from steelyard.record.published import PUBLISHED_NAME
 from steelyard.studies.analysis_parts import finding, finite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from steelyard.studies.imported.samples import Sample
@@ -41,6 +40,7 @@ def jmh_error(values: NDArray[np.float64]) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> round(jmh_error(np.array([1.0, 2.0, 3.0])) * 3**0.5, 3)  # t table: 2 degrees of freedom, 0.9995
     31.599
     """
@@ -61,27 +61,33 @@ RECOMPUTED: Final[dict[str, Callable[[NDArray[np.float64]], float]]] = {
 """How each published statistic follows from all raw values of its cell and file."""
 
 
-def published_findings(result: Path, samples: list[Sample], labels: list[str]) -> Iterator[Finding]:
-    """Lay every published number beside ours.
+def published_findings(
+    rows: Mapping[int, dict[str, Any]], samples: Sequence[Sample], labels: Sequence[str]
+) -> list[tuple[int, Finding]]:
+    """Lay published numbers beside ours.
 
-    Raises
-    ------
-    DataError
-        If the table of published numbers is damaged.
+    Parameters
+    ----------
+    rows : mapping of int to dict
+        Rows of the table of published numbers, by their place in it: all of some cells.
+    samples : sequence of Sample
+        What those cells measured.
+    labels : sequence of str
+        Names of the blocks.
     """
-    table = read_published(result)
     by_place = {(sample.cell, sample.metric): sample for sample in samples}
-    rows = [] if table is None else table.to_pylist()
-    given = Counter(_key(row) for row in rows)
-    for row in rows:
+    given = Counter(_key(row) for row in rows.values())
+    found = []
+    for place, row in rows.items():
         sample = by_place.get((row["cell"], row["metric"]))
         compute = RECOMPUTED.get(row["statistic"])
         # Two results of one name in one file: nobody can say which values belong to which.
         if sample is None or compute is None or given[_key(row)] > 1:
             continue
-        runs = [run for run, block in zip(sample.runs, sample.blocks, strict=True) if block == row["block"]]
-        if runs:
-            yield _finding(sample, row, np.concatenate(runs), labels[row["block"]])
+        values = sample.of_block(row["block"])
+        if values.size:
+            found.append((place, _finding(sample, row, values, labels[row["block"]])))
+    return found
 
 
 def _key(row: dict[str, object]) -> tuple[object, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -13,12 +13,14 @@ import pyarrow.compute as pc
 
 from steelyard.analyse.intervals.describe import mean
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
+from steelyard.record.cell_rows import RunRows
 from steelyard.record.importers.columnar import stretch_bounds
 from steelyard.record.importers.foreign import MEASURE
-from steelyard.record.tables import count_measurements, measurement_batches, read_runs
+from steelyard.record.tables import count_measurements, measurement_batches, read_run_columns
 from steelyard.units import is_rate
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from steelyard.model import Plan
 
 COMPLETED: Final = "completed"
+DESCRIBING: Final = 90
+COMPARING: Final = 60
+"""Most memory that a row of a cell takes while the cell is read and described, or compared [bytes]."""
+_COLUMNS: Final = ("run_id", "iteration", "phase", "metric", "value", "unit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +46,44 @@ class Sample:
         Its factor levels.
     metric, unit : str
         What was measured.
-    runs : tuple of ndarray
-        Measured values of each run, in order.
-    blocks : tuple of int
-        Block of each run.
+    values : ndarray
+        All measured values, those of a run together, shape (n,).
+    sizes : ndarray
+        Number of values of each run, shape (runs,).
+    blocks : ndarray
+        Block of each run, shape (runs,).
     warm_ups : int
         Values that the tool marked as warm-up; they are not among the runs.
     failed : int
         Launches that failed; they are not among the runs, unless those were asked for too.
+    is_ordered : bool
+        Whether the values of a run have an order in time; several of one iteration have none.
     """
 
     cell: int
     levels: dict[str, str]
     metric: str
     unit: str
-    runs: tuple[NDArray[np.float64], ...]
-    blocks: tuple[int, ...]
+    values: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+    blocks: NDArray[np.int64]
     warm_ups: int
     failed: int = 0
+    is_ordered: bool = True
 
     @property
-    def values(self) -> NDArray[np.float64]:
-        """All measured values, shape (n,)."""
-        return np.concatenate(self.runs) if self.runs else np.empty(0)
+    def count(self) -> int:
+        """Number of values, also where those themselves are elsewhere."""
+        return int(self.sizes.sum())
+
+    def without_values(self) -> Sample:
+        """Give everything but the values."""
+        return replace(self, values=np.empty(0))
+
+    @property
+    def runs(self) -> tuple[NDArray[np.float64], ...]:
+        """Measured values of each run, in order; made when asked for, as an array takes 0.1 kB."""
+        return tuple(np.split(self.values, np.cumsum(self.sizes)[:-1]))
 
     @property
     def subject(self) -> dict[str, str]:
@@ -78,7 +99,7 @@ class Sample:
         """Give the values of each unit of a level, ``block`` or ``run``, in their order."""
         if level == "run":
             return self.runs
-        return tuple(np.concatenate(self._of_block(label)) for label in dict.fromkeys(self.blocks))
+        return tuple(self.of_block(label) for label in dict.fromkeys(self.blocks.tolist()))
 
     def means(self, level: str) -> NDArray[np.float64]:
         """Give the mean of each unit of a level, ``block`` or ``run``."""
@@ -86,25 +107,33 @@ class Sample:
 
     def labels(self, level: str) -> NDArray[np.int64]:
         """Give the unit of a level, ``block`` or ``run``, of each value."""
-        numbers = self.blocks if level == "block" else range(len(self.runs))
-        return np.repeat(np.array(numbers, dtype=np.int64), [run.size for run in self.runs])
+        return np.repeat(self.blocks if level == "block" else np.arange(self.sizes.size), self.sizes)
 
     def is_mixed_with(self, other: Sample) -> bool:
         """Whether both were measured in the same blocks, enough of them: then what drifts falls on both."""
-        return len(set(self.blocks) & set(other.blocks)) >= FEWEST_UNITS
+        return np.intersect1d(self.blocks, other.blocks).size >= FEWEST_UNITS
 
-    def _of_block(self, block: int) -> list[NDArray[np.float64]]:
-        return [run for run, label in zip(self.runs, self.blocks, strict=True) if label == block]
+    def of_block(self, block: int) -> NDArray[np.float64]:
+        """Give the values of the runs of a block."""
+        is_own: NDArray[np.bool_] = np.repeat(self.blocks == block, self.sizes)
+        return self.values[is_own]
+
+
+def needed_bytes(result: Path, cells: Collection[int], row_bytes: int = DESCRIBING) -> int:
+    """Estimate what computing something of cells takes, from the footers of the tables."""
+    runs = pl.DataFrame(read_run_columns(result, ("run_id", "cell")))
+    own = runs.filter(pl.col("cell").is_in(list(cells)))["run_id"].to_list()
+    return row_bytes * RunRows(result, own).rows
 
 
 def level_of(*samples: Sample) -> str:
     """Give the highest level at which every sample has enough units: ``block``, else ``run``."""
-    return "block" if all(len(set(sample.blocks)) >= FEWEST_UNITS for sample in samples) else "run"
+    return "block" if all(np.unique(sample.blocks).size >= FEWEST_UNITS for sample in samples) else "run"
 
 
 @dataclass(slots=True)
 class _Rows:
-    """All rows of an import, 21 bytes each, in the order of cells, metrics, launches and iterations.
+    """All rows of an import, 22 bytes each, in the order of cells, metrics, launches and iterations.
 
     Parameters
     ----------
@@ -116,16 +145,45 @@ class _Rows:
         The values.
     is_measured : ndarray
         False for warm-ups.
+    is_tied : ndarray
+        True for a row of the same iteration as the row before, of which nobody knows the order.
     """
 
     group: NDArray[np.int64]
     run: NDArray[np.int32]
     value: NDArray[np.float64]
     is_measured: NDArray[np.bool_]
+    is_tied: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Samples by cell, then by metric in order of appearance.
+
+    Parameters
+    ----------
+    found : list of Sample
+        The samples.
+    first_rows : dict
+        Number of the first row of each metric, of those that were read.
+    has_failed_runs : bool
+        Whether a run of the cells did not complete.
+    """
+
+    found: list[Sample]
+    first_rows: dict[str, int]
+    has_failed_runs: bool
 
 
 def read_samples(result: Path, plan: Plan, *, with_failed: bool = False) -> list[Sample]:
-    """Read the samples of a result folder, by cell, then by metric in order of appearance.
+    """Read all samples of a result folder, see `samples_of_cells`."""
+    return samples_of_cells(result, plan, None, with_failed=with_failed).found
+
+
+def samples_of_cells(
+    result: Path, plan: Plan, cells: Collection[int] | None, *, with_failed: bool = False
+) -> Samples:
+    """Read the samples of some cells of a result folder, or of all.
 
     The times of launches that failed say how fast a program failed: nothing but the statistics that a tool
     computed of all its launches follows from them.
@@ -135,12 +193,17 @@ def read_samples(result: Path, plan: Plan, *, with_failed: bool = False) -> list
     DataError
         If the tables are absent or damaged.
     """
-    columns = ["run_id", "cell", "block", "batch", "iteration", "worker", "status"]
-    runs = pl.DataFrame(read_runs(result).select(columns)).sort(*columns[1:-1], maintain_order=True)
-    rows, names = _read_rows(result, runs)
-    launch = runs.select(pl.struct("cell", "block", "batch", "iteration").rle_id()).to_series().to_numpy()
+    runs = _sorted_runs(result, cells)
+    if cells is None:
+        count, batches = count_measurements(result), _numbered(measurement_batches(result, _COLUMNS))
+    else:
+        own = RunRows(result, runs["run_id"].to_list())
+        count, batches = own.rows, own.batches(_COLUMNS)
+    rows, names, first_rows = _read_rows(count, batches, runs)
+    runs = runs.drop("run_id")  # most of its size
+    launch = _stretches([runs[name].to_numpy() for name in ("cell", "block", "batch", "iteration")])
     is_completed = (runs["status"] == COMPLETED).to_numpy()
-    block = runs["block"].to_numpy()
+    block = runs["block"].to_numpy().astype(np.int64)
     found = []
     bounds = stretch_bounds(rows.group)
     for begin, end in pairwise(bounds):
@@ -164,18 +227,63 @@ def read_samples(result: Path, plan: Plan, *, with_failed: bool = False) -> list
                 levels=plan.cells[cell].levels,
                 metric=metric,
                 unit=unit,
-                runs=tuple(np.split(value, edges[1:-1])),
-                blocks=tuple(block[run[edges[:-1]]].tolist()),
+                values=value,
+                sizes=np.diff(edges),
+                blocks=block[run[edges[:-1]]],
                 warm_ups=warm_ups,
                 failed=int(failed),
+                is_ordered=not bool(rows.is_tied[begin:end].any()),
             )
         )
-    return found
+    return Samples(found, first_rows, not bool(is_completed.all()))
 
 
-def _read_rows(result: Path, runs: pl.DataFrame) -> tuple[_Rows, list[tuple[str, str]]]:
-    """Read the measurements with the names of their metrics and units; `runs` are sorted."""
-    count = count_measurements(result)
+def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    begin = 0
+    for batch in batches:
+        yield begin, batch
+        begin += len(batch)
+
+
+def _sorted_runs(result: Path, cells: Collection[int] | None) -> pl.DataFrame:
+    """Give the runs by cell, block, batch, launch and worker; as they are where that is their order."""
+    keys = ("cell", "block", "batch", "iteration", "worker")
+    runs = pl.DataFrame(read_run_columns(result, ("run_id", *keys, "status")))
+    if cells is not None:
+        runs = runs.filter(pl.col("cell").is_in(list(cells)))
+    # Not always sorted: that takes the table twice.
+    return (
+        runs
+        if _is_ordered([runs[name].to_numpy() for name in keys])
+        else runs.sort(keys, maintain_order=True)
+    )
+
+
+def _stretches(columns: Sequence[NDArray[np.integer]]) -> NDArray[np.int32]:
+    """Give the number of the stretch of rows that agree in all columns, from 0."""
+    is_new = np.zeros(columns[0].size, dtype=np.bool_)
+    for column in columns:
+        is_new[1:] |= column[1:] != column[:-1]
+    return np.cumsum(is_new, dtype=np.int32)
+
+
+def _is_ordered(columns: Sequence[NDArray[np.integer]]) -> bool:
+    """Whether rows ascend, by the first column before the next."""
+    same = np.ones(max(columns[0].size - 1, 0), dtype=np.bool_)
+    is_before = ~same
+    for column in columns:
+        is_before |= same & (column[1:] > column[:-1])
+        same &= column[1:] == column[:-1]
+    return bool((is_before | same).all())
+
+
+def _read_rows(
+    count: int, batches: Iterator[tuple[int, pa.RecordBatch]], runs: pl.DataFrame
+) -> tuple[_Rows, list[tuple[str, str]], dict[str, int]]:
+    """Read at most so many measurements, with the names of their metrics and units; `runs` are sorted.
+
+    The last is the number of the first row of each metric.
+    """
     run = np.empty(count, dtype=np.int32)
     name = np.empty(count, dtype=np.int32)
     iteration = np.empty(count, dtype=np.int32)
@@ -185,7 +293,7 @@ def _read_rows(result: Path, runs: pl.DataFrame) -> tuple[_Rows, list[tuple[str,
     metrics: dict[str, int] = {}
     names: dict[tuple[str, str], int] = {}
     end = 0
-    for batch in measurement_batches(result, ("run_id", "iteration", "phase", "metric", "value", "unit")):
+    for begin, batch in batches:
         ids = batch["run_id"].dictionary_encode()
         place = find(ids.dictionary)[ids.indices.to_numpy()]
         is_known = place >= 0
@@ -196,7 +304,8 @@ def _read_rows(result: Path, runs: pl.DataFrame) -> tuple[_Rows, list[tuple[str,
         codes = both[0].indices.to_numpy() * len(texts[1]) + both[1].indices.to_numpy()
         for code in dict.fromkeys(codes[is_known].tolist()):
             metric, unit = texts[0][code // len(texts[1])], texts[1][code % len(texts[1])]
-            metrics.setdefault(metric, len(metrics))
+            if metric not in metrics:
+                metrics[metric] = begin + int(np.flatnonzero(is_known & (codes == code))[0])
             names.setdefault((metric, unit), len(names))
         numbers = np.array([[names.get((one, other), -1) for other in texts[1]] for one in texts[0]])
         name[part] = numbers.ravel()[codes[is_known]]
@@ -208,8 +317,7 @@ def _read_rows(result: Path, runs: pl.DataFrame) -> tuple[_Rows, list[tuple[str,
     run, name, iteration = run[:end], name[:end], iteration[:end]
     group = runs["cell"].to_numpy().astype(np.int64)[run] * max(len(ordered), 1)
     group += rank[name] if ordered else 0
-    rows = _Rows(group, run, value[:end], is_measured[:end])
-    return _sorted(rows, iteration), ordered
+    return _sorted(group, run, value[:end], is_measured[:end], iteration), ordered, metrics
 
 
 class _Finder:
@@ -233,14 +341,18 @@ class _Finder:
         return joined.cast(pl.Int64).fill_null(-1).to_numpy()
 
 
-def _sorted(rows: _Rows, iteration: NDArray[np.int32]) -> _Rows:
+def _sorted(
+    group: NDArray[np.int64],
+    run: NDArray[np.int32],
+    value: NDArray[np.float64],
+    is_measured: NDArray[np.bool_],
+    iteration: NDArray[np.int32],
+) -> _Rows:
     """Give the rows by group, run and iteration; as they are where that is their order."""
-    same = rows.group[1:] == rows.group[:-1]
-    is_before = rows.group[1:] > rows.group[:-1]
-    is_before |= same & (rows.run[1:] > rows.run[:-1])
-    same &= rows.run[1:] == rows.run[:-1]
-    is_before |= same & (iteration[1:] >= iteration[:-1])
-    if is_before.all():
-        return rows
-    order = np.lexsort((iteration, rows.run, rows.group))
-    return _Rows(rows.group[order], rows.run[order], rows.value[order], rows.is_measured[order])
+    if not _is_ordered([group, run, iteration]):
+        order = np.lexsort((iteration, run, group))
+        group, run, value, is_measured = group[order], run[order], value[order], is_measured[order]
+        iteration = iteration[order]
+    is_tied = np.zeros(group.size, dtype=np.bool_)
+    is_tied[1:] = (group[1:] == group[:-1]) & (run[1:] == run[:-1]) & (iteration[1:] == iteration[:-1])
+    return _Rows(group, run, value, is_measured, is_tied)

@@ -17,6 +17,7 @@ from steelyard.studies.stability.findings.clocks import clock_granularity
 from steelyard.studies.stability.findings.comparisons import class_counts, compare_cells
 from steelyard.studies.stability.findings.dispersion import dispersion_findings
 from steelyard.studies.stability.findings.errors import clock_trust, error_groups, outside_errors
+from steelyard.studies.stability.findings.hosts import host_findings
 from steelyard.studies.stability.findings.inputs import counter_correlations, input_dependence
 from steelyard.studies.stability.findings.pairs import pairs
 from steelyard.studies.stability.findings.parallel import overlaps, parallel_ratios
@@ -100,6 +101,7 @@ def _claims(result: Path, recorded: Recorded, options: AnalysisOptions) -> Itera
     yield from clock_trust(errors, options)
     yield from dispersion_findings(recorded, options)
     yield from identical_cells(recorded, options)
+    yield from host_findings(result, recorded, options)
     yield from quiet_machine(result, recorded.runs)
     yield from contamination(recorded)
     yield from counter_correlations(recorded)

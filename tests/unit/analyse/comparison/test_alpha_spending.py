@@ -8,7 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from steelyard.analyse.comparison.alpha_spending import crossing_bounds, pocock_spending
+from steelyard.analyse.comparison.alpha_spending import (
+    crossing_bounds,
+    pocock_spending,
+    staged_spending,
+)
 from steelyard.errors import AnalysisError
 
 
@@ -70,3 +74,11 @@ def test_looks_must_ascend() -> None:
         crossing_bounds((2.0, 2.0), (0.01, 0.02), 2)
     with pytest.raises(AnalysisError):
         crossing_bounds((1.0, 2.0), (0.02, 0.01), 2)
+
+
+def test_each_stage_spends_the_whole_error_again_and_the_first_is_as_before() -> None:
+    for fraction in (0.0, 0.3, 1.0):
+        assert staged_spending(0.05, fraction) == pocock_spending(0.05, fraction)
+        assert staged_spending(0.05, 1 + fraction) == pytest.approx(0.05 + pocock_spending(0.05, fraction))
+    spent = [staged_spending(0.05, fraction) for fraction in np.linspace(0, 3, 61)]
+    assert spent == sorted(spent)

@@ -28,7 +28,7 @@ def series(shift: float, sd: float, size: int, seed: int = 1) -> np.ndarray:
     ],
 )
 def test_verdicts(location: Location, shift: float, sd: float, expected: Verdict) -> None:
-    found = SequentialComparison(Design(location=location)).look(series(shift, sd, 20), 0.5)
+    found = SequentialComparison(Design(statistic=location)).look(series(shift, sd, 20), 0.5)
     assert found.verdict is expected
     assert found.low <= found.ratio <= found.high
     assert found.low <= found.narrow[0] <= found.narrow[1] <= found.high
@@ -37,10 +37,10 @@ def test_verdicts(location: Location, shift: float, sd: float, expected: Verdict
 
 def test_one_look_at_everything_is_the_t_interval() -> None:
     sample = series(0.01, 0.02, 15)
-    found = fixed_look(Design(location=Location.MEAN), sample)
+    found = fixed_look(Design(statistic=Location.MEAN), sample)
     expected = stats.ttest_1samp(sample, 0).confidence_interval(0.95)
     assert (math.log(found.low), math.log(found.high)) == pytest.approx((expected.low, expected.high))
-    grown = SequentialComparison(Design(location=Location.MEAN)).look(sample, 1.0)
+    grown = SequentialComparison(Design(statistic=Location.MEAN)).look(sample, 1.0)
     assert (grown.low, grown.high) == pytest.approx((found.low, found.high), rel=1e-9)
 
 
@@ -62,7 +62,7 @@ def test_a_family_costs_width() -> None:
 def test_outliers_move_the_mean_and_not_the_typical_value() -> None:
     sample = np.r_[series(0.0, 0.002, 28), 1.0, 1.5]
     assert fixed_look(Design(), sample).verdict is Verdict.EQUIVALENT
-    assert fixed_look(Design(location=Location.MEAN), sample).verdict is Verdict.INCONCLUSIVE
+    assert fixed_look(Design(statistic=Location.MEAN), sample).verdict is Verdict.INCONCLUSIVE
     assert fixed_look(Design(), sample).mean_ratio > 1.05
 
 
@@ -86,15 +86,15 @@ def test_the_advice_settles_it() -> None:
 @pytest.mark.parametrize("size", [0, 1, 2, 4])
 def test_few_blocks_allow_no_claim(size: int) -> None:
     for location in Location:
-        found = SequentialComparison(Design(location=location)).look(np.full(size, 0.3), 1.0)
+        found = SequentialComparison(Design(statistic=location)).look(np.full(size, 0.3), 1.0)
         assert found.verdict in {Verdict.NA, Verdict.DESCRIPTIVE}
         assert not found.is_settled
 
 
 def test_values_without_spread_get_a_clear_answer() -> None:
     for location in Location:
-        assert fixed_look(Design(location=location), np.zeros(12)).verdict is Verdict.EQUIVALENT
-        assert fixed_look(Design(location=location), np.full(12, 0.1)).verdict is Verdict.SLOWER
+        assert fixed_look(Design(statistic=location), np.zeros(12)).verdict is Verdict.EQUIVALENT
+        assert fixed_look(Design(statistic=location), np.full(12, 0.1)).verdict is Verdict.SLOWER
 
 
 def test_a_look_needs_new_blocks() -> None:
@@ -123,8 +123,8 @@ def test_a_look_that_is_interrupted_can_be_made_again(monkeypatch: pytest.Monkey
 
 def test_where_there_is_no_interval_the_advice_is_the_first_number_that_has_one() -> None:
     for location in Location:
-        found = fixed_look(Design(location=location), np.full(1, 0.3))
+        found = fixed_look(Design(statistic=location), np.full(1, 0.3))
         assert found.further_blocks is not None
-        more = fixed_look(Design(location=location), np.full(1 + found.further_blocks, 0.3))
+        more = fixed_look(Design(statistic=location), np.full(1 + found.further_blocks, 0.3))
         assert math.isfinite(more.high)
-        assert math.isinf(fixed_look(Design(location=location), np.full(1, 0.3)).high)
+        assert math.isinf(fixed_look(Design(statistic=location), np.full(1, 0.3)).high)

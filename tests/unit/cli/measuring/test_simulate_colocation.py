@@ -87,3 +87,43 @@ def execute_words(words: str) -> None:
     from steelyard.cli import _execute_verb  # noqa: PLC0415 - the error itself is looked at
 
     _execute_verb("simulate colocation", words.split())
+
+
+def test_what_is_not_a_number_is_said_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", "colocation", "--work", "100s", "--duration", "4s", "--policy", "fifo"]
+    assert execute(words) == 0
+    shown = capsys.readouterr().out
+    assert "nan" not in shown
+    assert "fifo: no request was answered in one of the two stretches" in shown
+    assert execute([*words, "--json"]) == 0
+    (outcome,) = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["outcomes"]
+    assert outcome["mean_ratio"] is outcome["before"]["p99_ms"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "allowed"),
+    [
+        ("--duration 4752s", "`--duration 4752s`; allowed: 100 ms to 1 h"),
+        ("--threads 0", "`--threads 0`; allowed: 1 to 65536"),
+        ("--machine-cores 0", "`--machine-cores 0`; allowed: `--cores` to 4096"),
+        ("--load 11", "`--load 11`; allowed: above 0"),
+    ],
+)
+def test_an_option_out_of_range_is_shown_as_it_was_given(words: str, allowed: str) -> None:
+    with pytest.raises(UsageError, match="cannot simulate") as caught:
+        execute_words(words)
+    assert allowed in str(caught.value)
+
+
+def test_random_arrivals_are_compared_with_the_same_without_jobs(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", "colocation", "--load", "0.95", "--arrivals", "poisson", "--duration", "20s"]
+    # The first half of these arrivals is so much denser that jobs seem to speed the service up.
+    words += ["--seed", "4", "--policy"]
+    assert execute([*words, "weights"]) == 0
+    shown = capsys.readouterr().out
+    assert "with `none` among the policies, they are compared" in shown
+    assert execute([*words, "none,weights"]) == 0
+    shown = capsys.readouterr().out
+    assert "none: without any jobs the mean latency changes by a factor of 0.62" in shown
+    assert "weights: the service's mean latency grows by a factor of 1." in shown
+    assert "with `none` among" not in shown

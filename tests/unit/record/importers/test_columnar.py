@@ -6,12 +6,14 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import DataError
-from steelyard.record.importers import table
+from steelyard.record.importers import column_blocks, table
 from steelyard.record.importers.columnar import ColumnarRuns
 from steelyard.record.importers.foreign import ForeignFile, ForeignRun, Source
 from steelyard.record.importers.reading import ReadOptions
@@ -76,6 +78,27 @@ def test_a_table_read_by_column_is_what_its_rows_give(rows: list[tuple[str, ...]
     found = read(text, ALL, unit)
     assert is_columnar(found)
     assert same(found, by_rows(text, ALL, unit))
+
+
+@settings(max_examples=25)
+@given(st.lists(ROW, min_size=1, max_size=30), st.sampled_from(["run", "block", "size"]))
+def test_where_a_part_of_a_file_ends_makes_no_difference(rows: list[tuple[str, ...]], key: str) -> None:
+    text = "\n".join(",".join(row) for row in (ROLES, *rows)) + "\n"
+    columns = {role: role for role in ("value", "workload", key)}
+    with pytest.MonkeyPatch.context() as patch:
+        # Longer than a row, and than the headings.
+        patch.setattr(column_blocks, "_BLOCK_BYTES", 160)
+        found = read(text, columns)
+    assert isinstance(found.table, ColumnarRuns)
+    assert same(found, read(text, columns))
+    places = np.arange(len(runs_of(found)))[::-1]
+    ids = pa.array([f"{place}" for place in places])
+    written = pa.concat_tables(found.table.measurements(places, ids))
+    expected = [
+        (f"{place}", each.value, each.printed) for place in places for each in found.table[place].sections
+    ]
+    got = zip(*(written[name].to_pylist() for name in ("run_id", "value", "printed")), strict=True)
+    assert list(got) == expected
 
 
 @given(st.lists(st.sampled_from(["-0", "-0.0", "-1.5", "-2e3", "-0e1", "4"]), min_size=1, max_size=9))

@@ -21,6 +21,8 @@ from steelyard.report.charts.theme import (
 )
 from steelyard.report.drawing.paper import in_print
 from steelyard.report.html import template_sources
+from steelyard.studies.communication.report.charts import noise_quantiles
+from steelyard.studies.comparison.report.charts import distributions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,3 +100,18 @@ def test_lines_of_print_have_dashes_and_marks_keep_their_shapes() -> None:
     assert "strokeDash" not in point["encoding"]
     assert "strokeDash" not in dashed["encoding"]
     assert line["encoding"]["color"]["scale"]["range"] == print_colours(2)
+
+
+@pytest.mark.parametrize(
+    "chart",
+    [
+        distributions({"a": "#0072B2", "b": "#B98C00"}, "time [s]", [1.0, 2.0]),
+        noise_quantiles({"a": "#0072B2", "b": "#B98C00"}, ["tcp"]),
+    ],
+)
+def test_lines_on_a_page_differ_by_more_than_colour(chart: dict[str, Any]) -> None:
+    dash, colour = (chart["encoding"][name] for name in ("strokeDash", "color"))
+    assert len(set(map(tuple, dash["scale"]["range"]))) == 2
+    # With one field, domain and legend a chart has one legend of both.
+    assert dash["scale"]["domain"] == colour["scale"]["domain"]
+    assert (dash["field"], dash["legend"]) == (colour["field"], colour["legend"])

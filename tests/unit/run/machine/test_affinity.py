@@ -6,7 +6,13 @@ from hypothesis import strategies as st
 
 from steelyard.errors import DesignError
 from steelyard.model.cell import Affinity
-from steelyard.run.machine.affinity import memory_nodes_of, place, recommended_worker_counts, source_placement
+from steelyard.run.machine.affinity import (
+    memory_nodes_of,
+    place,
+    place_side_by_side,
+    recommended_worker_counts,
+    source_placement,
+)
 from steelyard.run.machine.host import CacheGroup, Cpu, MemoryNode, Topology, read_topology
 
 
@@ -165,3 +171,23 @@ def test_this_machine_can_place_a_worker() -> None:
     placed = place(host, 1, Affinity.CORE)
     assert placed[0] is not None
     assert placed[0][0] in host.allowed
+
+
+def test_both_sides_of_a_duet_get_whole_cores_next_to_each_other() -> None:
+    first, second = place_side_by_side(_grid(2, 1, 2, 2))
+    assert (first, second) == ((0, 2, 4, 6), (1, 3, 5, 7))
+    assert place_side_by_side(_grid(1, 1, 3, 1)) == ((0,), (1,))
+    assert place_side_by_side(_grid(1, 1, 4, 2), (2, 3, 6)) == ((2, 6), (3,))
+
+
+def test_a_duet_needs_two_cores_and_not_two_threads_of_one() -> None:
+    for host, cpus in ((_grid(1, 1, 1, 2), ()), (_grid(1, 1, 4, 2), (1, 5)), (_grid(1, 1, 1, 1), ())):
+        with pytest.raises(DesignError, match="need two cores of one kind; usable here: 1"):
+            place_side_by_side(host, cpus)
+
+
+def test_the_sides_of_a_duet_have_cores_of_one_kind() -> None:
+    kinds = [Cpu(id=n, core=n, siblings=(n,), efficiency_class=int(n > 1)) for n in range(6)]
+    assert place_side_by_side(_topology(kinds)) == ((0,), (1,))
+    one_fast = [Cpu(id=n, core=n, siblings=(n,), efficiency_class=int(n > 0)) for n in range(5)]
+    assert place_side_by_side(_topology(one_fast)) == ((1, 3), (2, 4))

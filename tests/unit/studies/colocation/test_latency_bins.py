@@ -23,12 +23,14 @@ def _file(tmp_path: Path, text: str, name: str = "srv-bg-idle-high.csv") -> Path
 
 def test_values_are_kept_to_the_digit_and_absent_ones_stay_absent(tmp_path: Path) -> None:
     summary = IMPORTER.import_file(_file(tmp_path, TEXT), tmp_path / "out")
-    assert (summary.study, summary.cells, summary.runs, summary.measurements) == ("colocation", 1, 1, 9)
+    assert (summary.study, summary.cells, summary.runs, summary.measurements) == ("colocation", 1, 1, 11)
     table = pl.DataFrame(read_measurements(tmp_path / "out"))
     means = table.filter(pl.col("metric") == "mean_latency")
     assert means["value"].to_list() == [6_048_000.0, 6_000_000.0]
     assert means["printed"].to_list() == ["6.048", "6.0"]
     assert means["iteration"].to_list() == [1, 2]
+    moments = table.filter(pl.col("metric").is_in(["jobs_start", "jobs_stop"]))
+    assert moments["value"].to_list() == [11e9, 30e9]
     work = table.filter(pl.col("metric") == "best_effort_iterations")
     assert work["value"].to_list() == [0.0, 3.0, 18.0]
 
@@ -38,7 +40,10 @@ def test_values_are_kept_to_the_digit_and_absent_ones_stay_absent(tmp_path: Path
     [
         ("srv-bg-unedited-low.csv", "weights", "85"),
         ("srv-bg-rt-high.csv", "fifo", "95"),
-        ("mine.csv", "mine", "not stated"),
+        ("kubernetes-unedited.csv", "weights", "kubernetes"),
+        ("overload-schedbe.csv", "be", "100"),
+        ("mine.csv", "mine", "unknown load"),
+        ("baseline.csv", "none", "unknown load"),
     ],
 )
 def test_names_of_the_sources_files_tell_policy_and_load(
@@ -55,7 +60,11 @@ def test_names_of_the_sources_files_tell_policy_and_load(
     ("text", "place"),
     [
         ("", "line 1"),
-        ("time,mean\n", "line 1"),
+        ("time,mean\n", "line 1: `time` states no unit"),
+        ("time_s,mean_ms,avg_ms,work\n", "line 1: cannot choose between `mean_ms` and `avg_ms`"),
+        ("time_s,latency_ms,mean_ms\n", "line 1: the heading is"),
+        ("mean_ms,p99_ms\n", "line 1: the heading is"),
+        (TEXT + ",1,1,1\n", "line 5: the time is missing"),
         (TEXT + "0.3,1,1\n", "line 5: 3 fields"),
         (TEXT + "0.3,x,1,1\n", "line 5: mean_ms is `x`"),
         (TEXT + "0.3,-1,1,1\n", "line 5: mean_ms is `-1`"),

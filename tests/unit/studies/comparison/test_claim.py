@@ -113,10 +113,29 @@ def test_a_regression_is_sure_and_beyond_the_margin(
     assert replace(CLAIM, verdict=verdict, ratio=ratio).is_regression == is_regression
 
 
+def test_a_quantile_is_named_wherever_its_verdict_is() -> None:
+    tail = replace(CLAIM, statistic="p99")
+    assert tail.sentence.startswith("`B` is 3.1 % slower than `A` at p99 (95 % interval")
+    assert tail.times_faster == "`A` ran 1.03 times faster than `B` at p99 (1.02 to 1.04)"
+    here = replace(tail, origin="on this host alone")
+    assert here.times_faster == f"{tail.times_faster}, on this host alone"
+    assert replace(tail, verdict=Verdict.EQUIVALENT).sentence.startswith(
+        "`B` is as fast as `A` at p99 within 2 %"
+    )
+    undecided = replace(CLAIM, statistic="median", verdict=Verdict.INCONCLUSIVE)
+    assert "slower or faster than `A` at the median" in undecided.sentence
+    assert tail.as_dict()["statistic"] == "p99"
+    assert tail.suffix == " (p99)"
+    far = replace(tail, mean_ratio=3.0)
+    assert not far.remarks, "the mean says nothing about a tail"
+    mean = replace(CLAIM, statistic="mean", mean_ratio=1.03)
+    assert mean.sentence.endswith("24 runs each, geometric mean of wall time)")
+
+
 @pytest.mark.parametrize("size", [0, 1, 3, 30])
 def test_json_has_null_where_there_is_no_number(size: int) -> None:
-    look = fixed_look(Design(location=Location.MEAN), np.full(size, 0.1)) if size else None
-    claim = claim_of_look(look, Design(location=Location.MEAN), ("A", "B"), "wall")
+    look = fixed_look(Design(statistic=Location.MEAN), np.full(size, 0.1)) if size else None
+    claim = claim_of_look(look, Design(statistic=Location.MEAN), ("A", "B"), "wall")
     text = json.dumps(claim.as_dict(), allow_nan=False)
     assert json.loads(text)["runs_contender"] == size
     assert json.loads(text)["method"] == "sequential-t"

@@ -134,7 +134,7 @@ def test_the_mean_that_lies_outside_is_said_in_python_too() -> None:
     ]
     assert "mean: by the ratio" in str(typical)
     assert any("mean: by the ratio" in remark for remark in typical.as_dict()["remarks"])
-    mean = steelyard.compare(first, second, paired=True, location="mean")
+    mean = steelyard.compare(first, second, paired=True, statistic="mean")
     assert (mean.verdict, mean.method) == (Verdict.SLOWER, "sequential-t")
     assert not any("geometric" in remark for remark in mean.remarks)
 
@@ -157,7 +157,7 @@ def test_commands_are_measured(tmp_path: object) -> None:
         ((A, [1.0, "x"]), {}, AnalysisError, "`b` is not a sample of numbers"),
         ((A, B[:3]), {"paired": True}, AnalysisError, "20 and 3 values"),
         ((A, B), {"failures": "ignore"}, UsageError, "allowed: `refuse`, `slowest`"),
-        ((A, B), {"location": "middle"}, UsageError, "allowed: `typical`, `mean`"),
+        ((A, B), {"statistic": "middle"}, UsageError, "allowed: `typical`, `mean`"),
         ((A, B), {"clusters": range(20)}, UsageError, "one column"),
         ((A, B), {"clusters": (range(20), range(19))}, UsageError, "one label"),
         ((A, B), {"clusters": (range(20), range(20)), "paired": True}, UsageError, "one of the two"),

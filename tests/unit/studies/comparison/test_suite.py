@@ -87,8 +87,22 @@ def test_a_name_that_is_none_is_named(suite: SuiteOptions) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "`benchmark` is missing"),
-        ("[benchmark]", "line 1: `benchmark` is `a table`; allowed: at least 1 entry"),
+        ("", "has no benchmark"),
+        ("[benchmark]", "has no benchmark"),
+        ("[harness.a]\nkind = 'gtest'\ncommand = 'x'", "line 2: `harness.a.kind` is .*allowed: .*`go`"),
+        ("[harness.a]\nkind = 'go'\ncommand = 'x'\nseconds = 0", "line 4: `harness.a.seconds` is `0`"),
+        (
+            "[harness.a]\nkind = 'go'\ncommand = 'x'\nstatistic = 'min'",
+            'line 4: `harness.a.statistic` is `"min"`; allowed for `go`: `mean`',
+        ),
+        (
+            "[harness.a]\nkind = 'pyperf'\ncommand = 'x'\nstatistic = 'slope'",
+            '`"slope"`; allowed for `pyperf`: `mean`, `median`, `min`',
+        ),
+        (
+            "[harness.a]\nkind = 'go'\ncommand = 'x'\nstatistic = 'p99'",
+            "allowed: `mean`, `median`, `min`, `slope`",
+        ),
         (
             "[benchmark.a]\ncomand = 'x'",
             r"`comand` ?is not a known key|`benchmark.a.comand` is not a known key",

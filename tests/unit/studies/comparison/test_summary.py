@@ -156,7 +156,9 @@ def growing(differences: list[float], clock: BudgetClock | None = None, budget_s
     entrants = Field(contenders, ((0, 1),), (frozenset({0, 1}),))
     terms = Terms(extent=Extent(budget_s=budget_s, is_strict=True))
     unused = cast("Any", None)
-    found = Measuring(cast("Any", SimpleNamespace(batches=())), entrants, terms, unused, unused, clock)
+    found = Measuring(
+        cast("Any", SimpleNamespace(id="plan", batches=())), entrants, terms, unused, unused, clock
+    )
     found.duels[0].differences = differences
     found.contests[0].blocks = len(differences)
     return found

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import jsonschema
 import numpy as np
 import pytest
 
 from steelyard.analyse.comparison.duel import Duel, difference_of
 from steelyard.analyse.comparison.equivalence import Margin
-from steelyard.analyse.comparison.sequential import Design, SequentialComparison
+from steelyard.analyse.comparison.quantile_ratio import Quantile
+from steelyard.analyse.comparison.sequential import Design, Location, SequentialComparison
 from steelyard.studies.comparison.contender import Commands, Side
+from steelyard.studies.comparison.export import Form, export, to_json
+from steelyard.studies.comparison.findings import claim_of_finding, findings_of
 from steelyard.studies.comparison.outcome import Comparison, Measured, conclude
 from steelyard.studies.comparison.sample import Run
 from steelyard.studies.comparison.terms import MEASURE, Terms
@@ -25,7 +31,7 @@ from steelyard.studies.comparison.verdict_files import (
     to_junit,
     to_pull_request,
 )
-from steelyard.studies.comparison.verdict_table import render_suite, rows_of
+from steelyard.studies.comparison.verdict_table import render_suite, rows_of, summary_of
 
 HOSTILE = "a|b <script>`x` %0A::error::\x1b[31m\u202e*_*"
 
@@ -100,9 +106,25 @@ def test_a_suite_of_many_benchmarks_is_folded_and_never_too_long() -> None:
     assert "<details><summary>20 equivalent</summary>" in text
     assert text.index("| bad |") < text.index("<details>")
     assert text.count("<details>") == text.count("</details>") == 1
-    long = to_pull_request(suite({f"{at}{'n' * 900}": 1.0 + at for at in range(100)}, blocks=10))
-    assert len(long) < 65_536
-    assert "more lines are in the job's own output" in long
+
+
+def test_what_has_no_room_in_a_comment_is_counted_and_the_rest_of_it_stays() -> None:
+    ratios = {f"{at} {'n' * 900}": 1.5 if at % 2 else 1.0 for at in range(500)}
+    found = suite(ratios, blocks=30)
+    found = replace(found, warnings=tuple(f"failed: {at} {'w' * 900}" for at in range(100)))
+    text = to_pull_request(found)
+    assert 55_000 < len(text) < 65_536
+    assert text.splitlines()[1] == f"### Steelyard: {summary_of(rows_of(found))}"
+    shown, left = text.count("**slower**"), re.search(r"Without room here: (\d+) slower", text)
+    assert left is not None
+    assert shown + int(left[1]) == 250
+    assert "247 equivalent; the output of the job and `verdicts.json` have all" in text
+    assert "Smallest slowdown that this job finds" in text
+    assert "- 100 more remarks; the output of the job" in text
+    # A name of any length leaves room for what it is about.
+    text = to_pull_request(suite({f"{at}{'n' * 70_000}": 1.5 for at in range(3)}))
+    assert text.count("**slower**") == 3
+    assert len(text) < 2_000
 
 
 def test_annotations_are_one_line_each_and_cannot_begin_others(found: Comparison) -> None:
@@ -130,6 +152,32 @@ def test_dashboards_get_the_medians(found: Comparison) -> None:
     assert entries["worse"]["value"] == pytest.approx(0.012, rel=0.01)
     latency = json.loads(to_bencher(found))["better"]["latency"]["value"]
     assert latency == pytest.approx(8e6, rel=0.01)
+
+
+def test_quantiles_are_rows_of_their_own_with_their_own_values() -> None:
+    entrants = Commands(("./x", "./y"), ("old", "new")).field()
+    terms = Terms(statistics=(Location.TYPICAL, Quantile(95)))
+    duels = [Duel(*pair, SequentialComparison(design)) for pair, design in terms.questions(entrants.pairs)]
+    runs: list[Run] = []
+    for block in range(200):
+        walls = (1e7 + block, (2e7 if block % 10 == 0 else 1e7) + block)
+        for duel in duels:
+            duel.add(*walls)
+        runs += [
+            Run(number, block, 0, MEASURE, "completed", 0, wall_ns=int(wall), cpu_ns=1, peak_memory_bytes=1)
+            for number, wall in enumerate(walls)
+        ]
+    for duel in duels:
+        duel.look(1.0)
+    found = conclude(
+        Measured(terms, entrants.contenders, tuple(runs), tuple(duels), "settled", 3.0), [], None
+    )
+    comment = to_pull_request(found)
+    assert "| new (p95) | 10.00 ms | 20.00 ms |" in comment
+    assert "| new | 10.00 ms | 10.00 ms |" in comment
+    entries = json.loads(to_action_benchmark(found))
+    assert {entry["name"] for entry in entries} == {"new", "new (p95)"}
+    assert all(claim.family == 2 for claim in found.claims)
 
 
 def test_two_revisions_are_told_apart_everywhere() -> None:
@@ -160,6 +208,26 @@ def test_no_secret_is_published(monkeypatch: pytest.MonkeyPatch) -> None:
         text = write(found)
         assert "cr_3t" not in text.replace("\\", "")
         assert "linux" in text
+
+
+def test_what_a_command_calls_a_secret_is_published_nowhere(tmp_path: Path) -> None:
+    names = {"curl --token s3cr3t a": 1.3, "curl --token s3cr3u a": 1.0, "API_KEY=s3cr3t b": 1.0}
+    found = suite(names)
+    for form in Form:
+        if form is not Form.LINKS:  # that needs builds
+            export(found, form, tmp_path / form)
+            assert "s3cr3" not in (tmp_path / form).read_text(encoding="utf-8"), form
+    published = {"API_KEY=*** b", "curl --token *** a", "curl --token *** a (2)"}
+    assert set(json.loads(to_bencher(found))) == published
+
+
+def test_no_name_is_a_command_of_github() -> None:
+    found = suite({"a\n  ::error::x": 1.3, "::add-mask::b": 1.0, "##[add-mask]c": 1.0})
+    text = render_suite(found)
+    assert not [line for line in text.split("\n") if line.strip().startswith("::")]
+    assert "##[" not in text
+    lines = to_annotations(found).splitlines()
+    assert [line.split(" ")[0] for line in lines] == ["::error"]
 
 
 @pytest.mark.parametrize(
@@ -210,3 +278,39 @@ def test_the_terminal_has_one_line_for_each_benchmark(found: Comparison) -> None
     assert lines[0] == "2 slower, 1 faster, 1 slightly slower, 1 equivalent"
     assert sum(line.startswith(("worse ", "better ", "same ", "slight ")) for line in lines) == 4
     assert max(map(len, lines[:9])) <= 80
+
+
+def test_the_statistic_of_a_process_is_said_everywhere() -> None:
+    found = suite({"core/a": 1.1, "core/b": 1.0, "wall": 1.0})
+    found = replace(
+        found,
+        claims=tuple(
+            replace(claim, metric="reported", within="min" if claim.contender.startswith("core") else "")
+            for claim in found.claims
+        ),
+    )
+    said = "The time of `core/a`, `core/b` is the minimum of what a process measures, not the mean."
+    assert said in render_suite(found)
+    assert said.replace("`", "\\`") in to_pull_request(found)
+    assert "reported time, the minimum of a process)" in to_junit(found)
+    claims = [claim_of_finding(each) for each in findings_of(found) if each.claim == "comparison"]
+    assert [claim.sentence for claim in claims] == [claim.sentence for claim in found.claims]
+    jsonschema.validate(json.loads(to_json(found)), SCHEMA)
+
+
+SCHEMA = json.loads((Path(__file__).parents[4] / "docs/reference/comparison.schema.json").read_bytes())
+
+
+def test_the_document_is_as_its_schema_says() -> None:
+    build = {"name": "HEAD 222", "commit": "a" * 40, "tree": "b" * 40, "committed_s": 1, "status": "built"}
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    for found in (
+        suite({"sort": 1.2, HOSTILE: 1.0}),
+        replace(suite({"few": 1.0}, blocks=2), builds=(build,)),
+        suite({"none": 1.0}, blocks=0),
+    ):
+        jsonschema.validate(json.loads(to_json(found)), SCHEMA)
+    wrong = json.loads(to_json(suite({"sort": 1.2})))
+    wrong["claims"][0]["verdict"] = "better"
+    with pytest.raises(jsonschema.ValidationError, match="'better' is not one of"):
+        jsonschema.validate(wrong, SCHEMA)

@@ -199,9 +199,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 def test_an_unknown_format_names_the_known_ones() -> None:
     with pytest.raises(
-        UsageError, match=r"`benchexec` is not a format that can be imported; allowed: .*`hyperfine`, `jmh`"
+        UsageError, match=r"`hourglass` is not a format that can be imported; allowed: .*`iperf3`, `jmh`"
     ):
-        importer("benchexec")
+        importer("hourglass")
 
 
 @pytest.mark.parametrize("suffix", ["", "-taskset", "-taskset-multi", "-numa", "-noht"])

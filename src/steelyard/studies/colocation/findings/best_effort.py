@@ -9,7 +9,13 @@ import numpy as np
 
 from steelyard.analyse.intervals.describe import quantile
 from steelyard.studies.analysis_parts import finding
-from steelyard.studies.colocation.findings.effects import combined, mean_over_trials, ratio_of
+from steelyard.studies.colocation.findings.effects import (
+    FEWEST_VALUES,
+    MEAN,
+    combined,
+    mean_over_trials,
+    ratio_of,
+)
 from steelyard.studies.colocation.findings.isolation import ONE_TRIAL
 from steelyard.studies.colocation.findings.verdicts import price_verdict
 from steelyard.units import NS_PER_S
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from steelyard.model import Finding
+    from steelyard.studies.colocation.findings.effects import Ratio
     from steelyard.studies.colocation.findings.isolation import CellTrials
     from steelyard.studies.colocation.observed import Observed
 
@@ -45,6 +52,9 @@ USUAL_GAP: Final = 0.9
 """Without CPU time jobs paused where a gap between iterations is so many times their usual one, which is this
 quantile: of gaps by chance (exponential) one in 10^5 is."""
 
+RECORDED_SHARE: Final = 0.5
+"""Share of a gap in which there must be bins: where a series has none, nobody looked."""
+
 FEWEST_GAPS: Final = 3
 """Other gaps without which no gap is usual."""
 
@@ -56,6 +66,11 @@ class Parked:
     low: float
     high: float
     has_resumed: bool
+
+
+def has_no_count(trial: Observed) -> bool:
+    """Tell whether the iterations of the jobs are not known, as in a series without a count."""
+    return bool(np.isnan(trial.bins.iterations).all())
 
 
 def work_of(trial: Observed) -> float:
@@ -86,17 +101,25 @@ def parked_of(trial: Observed) -> list[Parked]:
     Where CPU time is known, those of at least `PARKED_S` without an iteration and without CPU time. Else a
     job may be at work without ending an iteration: the gaps that are much longer than usual (`PAUSE_RATIO`).
     """
-    return _paused_of(trial) if _has_no_cpu_time(trial) else _still_of(trial)
+    used_s = _cpu_time(trial)
+    return _paused_of(trial) if used_s is None else _still_of(trial, used_s)
 
 
-def _has_no_cpu_time(trial: Observed) -> bool:
-    return trial.trial is None or trial.trial.samples.size < 2  # noqa: PLR2004 - no stretch between
+def _cpu_time(trial: Observed) -> Vector | None:
+    """Give the CPU time of the jobs in each bin [s]; ``None`` where it is not known."""
+    if trial.trial is None or trial.trial.samples.size < 2:  # noqa: PLR2004 - no stretch between
+        return trial.jobs_cpu_s
+    samples, starts_s = trial.trial.samples, trial.bins.start_s
+    times_s = (samples["time_ns"].astype(np.int64) - int(trial.trial.header["start_ns"])) / NS_PER_S
+    used_s = samples["best_effort_cpu_ns"].astype(np.int64) / NS_PER_S
+    ends_s = np.interp(starts_s + trial.bins.width_s, times_s, used_s)
+    return np.asarray(ends_s - np.interp(starts_s, times_s, used_s))
 
 
-def _still_of(trial: Observed) -> list[Parked]:
+def _still_of(trial: Observed, used_s: Vector) -> list[Parked]:
     bins, window = trial.bins, trial.phases.jobs
     chosen = np.flatnonzero(window.holds(bins.start_s, bins.width_s))
-    still = (bins.iterations[chosen] == 0) & ~_is_working(trial, bins.start_s[chosen], bins.width_s)
+    still = (bins.iterations[chosen] == 0) & (used_s[chosen] <= IDLE_SHARE * bins.width_s)
     edges = np.flatnonzero(np.diff(np.concatenate(([0], still.astype(np.int8), [0]))))
     found = []
     for first, last in zip(edges[::2], edges[1::2], strict=True):
@@ -111,36 +134,27 @@ def _paused_of(trial: Observed) -> list[Parked]:
     """Look at all that is recorded: jobs may go on after the client has ended."""
     bins = trial.bins
     ends = bins.start_s[bins.iterations > 0]
-    begin_s = min(trial.phases.jobs_start_s, *ends[:1])
-    edges = np.concatenate(([begin_s], ends))
+    if not ends.size:
+        return []
+    edges = np.concatenate(([min(trial.phases.jobs_start_s, ends[0])], ends))
     gaps = np.diff(edges)
+    rows = np.searchsorted(bins.start_s, edges)
     found = []
     for place, gap in enumerate(gaps):
         others = np.delete(gaps, place)
-        if others.size < FEWEST_GAPS or gap < PARKED_S:
+        is_recorded = (rows[place + 1] - rows[place]) * bins.width_s >= RECORDED_SHARE * gap
+        if others.size < FEWEST_GAPS or gap < PARKED_S or not is_recorded:
             continue
         if gap > PAUSE_RATIO * max(quantile(others, USUAL_GAP), bins.width_s):
             found.append(Parked(float(edges[place]), float(edges[place + 1]), has_resumed=True))
     return found
 
 
-def _is_working(trial: Observed, starts_s: Vector, width_s: float) -> NDArray[np.bool_]:
-    """Tell in which bins the jobs used CPU time."""
-    if trial.trial is None:
-        raise AssertionError(trial.place)  # the caller has looked
-    samples = trial.trial.samples
-    times_s = (samples["time_ns"].astype(np.int64) - int(trial.trial.header["start_ns"])) / NS_PER_S
-    used_s = samples["best_effort_cpu_ns"].astype(np.int64) / NS_PER_S
-    gained = np.interp(starts_s + width_s, times_s, used_s) - np.interp(starts_s, times_s, used_s)
-    return np.asarray(gained > IDLE_SHARE * width_s)
-
-
 def best_effort_findings(cells: Sequence[CellTrials], seed: int) -> Iterator[Finding]:
     """Give the work of the jobs under each policy, and its price against the reference."""
-    for cell in cells:
-        if not cell.is_loaded:
-            continue
-        reference = _reference(cells, cell.load)
+    counted = [cell for cell in cells if cell.is_loaded and not all(map(has_no_count, cell.trials))]
+    for cell in counted:
+        reference = _reference(counted, cell.load)
         yield _work_finding(cell, reference)
         if reference is not None and reference is not cell:
             price = _price_finding(cell, reference, seed)
@@ -149,7 +163,7 @@ def best_effort_findings(cells: Sequence[CellTrials], seed: int) -> Iterator[Fin
 
 
 def _reference(cells: Sequence[CellTrials], load: str) -> CellTrials | None:
-    named = {cell.policy: cell for cell in cells if cell.load == load and cell.is_loaded}
+    named = {cell.policy: cell for cell in cells if cell.load == load}
     return next((named[name] for name in REFERENCES if name in named), None)
 
 
@@ -160,7 +174,7 @@ def _work_finding(cell: CellTrials, reference: CellTrials | None) -> Finding:
     most = max((work_of(trial) for trial in reference.trials), default=0.0) if reference else 0.0
     is_starved = max(rates) <= STARVED_SHARE * most or max(rates) == 0
     has_resumed = any(each.has_resumed for each in parked)
-    if _has_no_cpu_time(cell.trials[0]):
+    if _cpu_time(cell.trials[0]) is None:
         verdict = "paused" if has_resumed else "starved" if is_starved else "runs"
     else:
         verdict = "starved" if is_starved else "parked" if has_resumed else "runs"
@@ -182,6 +196,8 @@ def _work_finding(cell: CellTrials, reference: CellTrials | None) -> Finding:
             "longest_parked_s": max((each.high - each.low for each in parked), default=0.0),
             "resumed": sum(each.has_resumed for each in parked),
             "parked_from_s": PARKED_S,
+            "origin": cell.trials[0].origin.value,
+            **cell.jobs_time,
         },
         evidence=cell.evidence(("end_ns",), "iterations per second", "iterations.bin"),
     )
@@ -190,7 +206,7 @@ def _work_finding(cell: CellTrials, reference: CellTrials | None) -> Finding:
 def _price_finding(cell: CellTrials, reference: CellTrials, seed: int) -> Finding | None:
     """Hold the work of the jobs against that under the reference, block by block."""
     pairs = paired(cell, reference)
-    ratios = [ratio_of(work_counts(first), work_counts(second), "mean", seed) for first, second in pairs]
+    ratios = [work_ratio(first, second, seed) for first, second in pairs]
     found = [each for each in ratios if each is not None]
     if not found:
         return None
@@ -223,7 +239,18 @@ def paired(cell: CellTrials, other: CellTrials) -> list[tuple[Observed, Observed
     return pairs
 
 
-def work_counts(trial: Observed) -> Vector:
-    """Give the iterations of each bin while the jobs are there."""
-    bins = trial.bins
-    return bins.iterations[trial.phases.jobs.holds(bins.start_s, bins.width_s)]
+def work_ratio(first: Observed, second: Observed, seed: int, *, has_limits: bool = True) -> Ratio | None:
+    """Compare the iterations per bin while the jobs are there, the second trial over the first.
+
+    Limits on the logarithm need values above 0: as many neighbouring bins are joined as that takes.
+    """
+    counts = [
+        trial.bins.iterations[trial.phases.jobs.holds(trial.bins.start_s, trial.bins.width_s)]
+        for trial in (first, second)
+    ]
+    most = min(each.size for each in counts) // FEWEST_VALUES
+    for joined in range(1, most + 1):
+        parts = [each[: each.size // joined * joined].reshape(-1, joined).sum(axis=1) for each in counts]
+        if all(float(part.min()) > 0 for part in parts):
+            return ratio_of(parts[0], parts[1], MEAN, seed, has_limits=has_limits)
+    return ratio_of(counts[0], counts[1], MEAN, seed, has_limits=has_limits)

@@ -6,13 +6,17 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
 from steelyard.studies.analysis_parts import finding
-from steelyard.studies.colocation.findings.best_effort import PRICE_MARGIN, paired, work_counts
+from steelyard.studies.colocation.findings.best_effort import (
+    PRICE_MARGIN,
+    has_no_count,
+    paired,
+    work_ratio,
+)
 from steelyard.studies.colocation.findings.effects import (
     JUDGED,
     MEAN,
     combined,
     needs_limits,
-    ratio_of,
     ratios_beside,
 )
 from steelyard.studies.colocation.findings.isolation import ONE_TRIAL, UNKNOWN
@@ -85,7 +89,8 @@ def _contest(contender: CellTrials, rival: CellTrials, tolerance: float, seed: i
 def _work_ratios(pairs: Pairs, seed: int) -> list[Ratio]:
     has_limits = needs_limits(len(pairs))
     found = [
-        ratio_of(work_counts(first), work_counts(second), MEAN, seed, has_limits=has_limits)
+        work_ratio(first, second, seed, has_limits=has_limits)
         for first, second in pairs
+        if not (has_no_count(first) or has_no_count(second))
     ]
     return [each for each in found if each is not None]

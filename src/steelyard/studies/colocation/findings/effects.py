@@ -97,7 +97,8 @@ def latencies(observed: Observed, window: Window, statistic: str) -> Vector:
     if observed.requests is not None:
         return observed.requests.latency_s[window.holds(observed.requests.intended_s)]
     bins = observed.bins
-    values = bins.p99_s if statistic == P99 else bins.mean_s
+    has_median = statistic == P50 and bool(np.isfinite(bins.p50_s).any())
+    values = bins.p99_s if statistic == P99 else bins.p50_s if has_median else bins.mean_s
     chosen = values[window.holds(bins.start_s, bins.width_s)]
     return chosen[np.isfinite(chosen)]
 
@@ -129,8 +130,9 @@ def trial_ratio(observed: Observed, statistic: str, seed: int, *, has_limits: bo
     observed : Observed
         The trial.
     statistic : str
-        `MEAN`, `P50`, `P99` or `P999`. Where only bins are known, the median of a phase is that of the means
-        of its bins, the 99th percentile the mean of those of its bins, and there is no `P999`.
+        `MEAN`, `P50`, `P99` or `P999`. Where only bins are known, the median of a phase is that of the
+        medians of its bins, or of their means, the 99th percentile the mean of those of its bins, and there
+        is no `P999`.
     seed : int
         Of the resampling.
     has_limits : bool

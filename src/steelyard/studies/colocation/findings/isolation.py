@@ -14,6 +14,7 @@ from steelyard.model import Estimate, Evidence
 from steelyard.studies.analysis_parts import FEW_UNITS, finding, finite
 from steelyard.studies.colocation.findings.effects import (
     ENOUGH_TRIALS,
+    FEWEST_VALUES,
     JUDGED,
     MEAN,
     P50,
@@ -50,6 +51,10 @@ SLOW_ALONE: Final = 2.0
 
 SLOW_BASELINE: Final = (
     "the service alone already takes more than twice its work: something else slows it down"
+)
+FASTER: Final = (
+    "the service is faster beside the jobs than before them, which is not their doing: it had not warmed up, "
+    "or busy CPUs run at a higher frequency"
 )
 MS_PER_S: Final = 1000.0
 BEFORE: Final = "before"
@@ -95,6 +100,12 @@ class CellTrials:
     def subject(self) -> dict[str, str]:
         """What its findings are about."""
         return {"policy": self.policy, "load": self.load}
+
+    @property
+    def jobs_time(self) -> dict[str, float]:
+        """When the jobs start and stop in its first trial [s]."""
+        phases = self.trials[0].phases
+        return {"jobs_start_s": round(phases.jobs_start_s, 2), "jobs_stop_s": round(phases.jobs_stop_s, 2)}
 
     @property
     def is_loaded(self) -> bool:
@@ -161,6 +172,8 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
         verdict = Isolation.OVERLOAD.value
     elif verdict == Isolation.NOT_ISOLATED.value and is_unsettled(cell, tolerance, seed):
         verdict = Isolation.UNSETTLED.value
+    elif cell.best is None and cell.is_loaded and _is_faster(combined_ratios, tolerance):
+        warnings = (*warnings, FASTER)
     elif work_ms is not None and (before.value or 0.0) > SLOW_ALONE * work_ms / MS_PER_S:
         warnings = (*warnings, SLOW_BASELINE)
     slopes = [mean_over_trials([p[at].slope for p in trends], "s/s", "line through fifths") for at in (0, 1)]
@@ -195,9 +208,11 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
             "rise_before_ms": _milliseconds(slopes[0]),
             "rise_beside_ms": _milliseconds(slopes[1]),
             "growth": _growth(growing, len(trends)),
+            "few": _few(cell, ratios),
             "work_ms": work_ms,
             "origin": cell.trials[0].origin.value,
             "reference": cell.reference,
+            **cell.jobs_time,
         },
         evidence=cell.evidence(
             ("intended_ns", "received_ns"),
@@ -232,6 +247,22 @@ def is_unsettled(cell: CellTrials, tolerance: float, seed: int) -> bool:
     own = [trial_ratio(each, MEAN, seed + each.block, has_limits=True) for each in cell.trials]
     sure = [each for each in own if each is not None and each.high < 1 / (1 + tolerance)]
     return 2 * len(sure) >= len(cell.trials)
+
+
+def _is_faster(ratios: Mapping[str, Estimate], tolerance: float) -> bool:
+    highs = [ratios[name].high for name in (MEAN, P50)]
+    return any(high is not None and high < 1 / (1 + tolerance) for high in highs)
+
+
+def _few(cell: CellTrials, ratios: Sequence[Ratio]) -> str:
+    """Say why a single trial has no interval, where that is why there is none."""
+    if len(ratios) != 1 or min(ratios[0].sizes) >= FEWEST_VALUES:
+        return ""
+    values = "bins" if cell.trials[0].requests is None else "requests"
+    before, beside = ratios[0].sizes
+    return (
+        f"no interval from {before} {values} before and {beside} beside: {FEWEST_VALUES} of each are needed"
+    )
 
 
 def _milliseconds(slope: Estimate) -> float | None:
@@ -310,6 +341,8 @@ def _work_ms(cell: CellTrials) -> float | None:
 def tail_findings(cell: CellTrials, *, tolerance: float, seed: int) -> Iterator[Finding]:
     """Say for high quantiles whether they grow beside the jobs."""
     lost = _lost(cell, 0) + _lost(cell, 1)
+    growing = sum(trend_of(each, each.phases.before).is_growing for each in cell.trials)
+    is_overloaded = 2 * growing > len(cell.trials)
     for statistic in (P99, P999):
         ratios = _ratios(cell, statistic, seed)
         if not ratios:
@@ -320,7 +353,7 @@ def tail_findings(cell: CellTrials, *, tolerance: float, seed: int) -> Iterator[
         yield finding(
             "tail",
             {**cell.subject, "quantile": statistic},
-            tail_verdict(ratio, tolerance, lost),
+            Isolation.OVERLOAD.value if is_overloaded else tail_verdict(ratio, tolerance, lost),
             estimates={
                 "before": mean_over_trials([each.before for each in ratios], "s", method),
                 "beside": mean_over_trials([each.beside for each in ratios], "s", method),

@@ -86,7 +86,11 @@ def _of_samples(cell: CellTrials, sampled: Sequence[Observed]) -> Finding:
         cell.subject,
         "throttled" if any(each > 0 for each in shares) else "not throttled",
         estimates={"share": share},
-        facts={"trials": len(sampled), "rt_runtime_us": None if runtime is None else str(runtime)},
+        facts={
+            "trials": len(sampled),
+            "rt_runtime_us": None if runtime is None else str(runtime),
+            "origin": sampled[0].origin.value,
+        },
         evidence=cell.evidence(
             ("service_wait_ns", "best_effort_cpu_ns"),
             "stretches in which the jobs get CPU time while the service waits",
@@ -107,7 +111,12 @@ def _of_series(cell: CellTrials, tolerance: float) -> Finding | None:
         cell.subject,
         "seems throttled" if is_seen else "no sign of throttling",
         estimates={"rise": Estimate(finite(1 + rise), "ratio", "latency over its running median")},
-        facts={"trials": len(found), "chance_percent": 100 * max(chance for _, chance in found)},
+        facts={
+            "trials": len(found),
+            "chance_percent": 100 * max(chance for _, chance in found),
+            "rise_percent": finite(100 * rise),
+            "origin": cell.trials[0].origin.value,
+        },
         evidence=cell.evidence(
             ("value",), "latency where iterations end over its running median; hypergeometric test"
         ),

@@ -26,21 +26,14 @@ CARD_TONES: Final = {
     "growing queue": "warn",
     "not settled": "warn",
 }
-WORDS: Final = {
-    "best_effort": {
-        "starved": "the jobs are starved",
-        "parked": "the jobs were parked for up to {facts.longest_parked_s:significant} s, without CPU time, "
-        "and went on",
-        "paused": "the jobs finished nothing for up to {facts.longest_parked_s:significant} s and went on; "
-        "whether they got CPU time then is not recorded",
-    },
-    "throttled": {
-        "throttled": "the kernel throttles the service",
-        "seems throttled": "the kernel seems to throttle the service: latency is {estimates.rise:change} "
-        "where iterations of the jobs end",
-    },
+OF_JOBS: Final = {
+    "starved": "the jobs are starved",
+    "parked": "the jobs were parked for up to {facts.longest_parked_s:significant} s, without CPU time, "
+    "and went on",
+    "paused": "the jobs finished nothing for up to {facts.longest_parked_s:significant} s and went on; "
+    "whether they got CPU time then is not recorded",
 }
-"""What is said of jobs and service besides, by claim and verdict."""
+"""What is said of the jobs besides, by verdict."""
 
 WITHOUT_VERDICT: Final = frozenset(("growing queue", "not settled"))
 """Verdicts that need their reason beside them."""
@@ -48,6 +41,7 @@ WITHOUT_VERDICT: Final = frozenset(("growing queue", "not settled"))
 NOT_MEASURED: Final = (
     "simulated",
     "read off a figure",
+    "imported",
     "measured in a virtual machine",
     "measured in a virtual machine in real time",
 )
@@ -58,7 +52,7 @@ def label(finding: Finding) -> str:
     origin = str(finding.facts.get("origin", ""))
     marked = f", {origin}" if origin in NOT_MEASURED else ""
     load = finding.subject["load"]
-    at = f"{load} %" if load.isdecimal() else f"load {load}" if load == NOT_STATED else load
+    at = f"{load} %" if load.isdecimal() else load
     return f"{finding.subject['policy']} ({at}{marked})"
 
 
@@ -73,11 +67,18 @@ def answer(findings: FindingSet) -> tuple[Statement, ...]:
     for each in judged(findings):
         groups.setdefault(each.verdict, []).append(each)
     if not groups:
-        return (plain("No policy with best-effort jobs was measured, so nothing is said about protection."),)
+        return (plain(_why_nothing(findings)), *of_jobs(findings))
     order = sorted(groups, key=lambda verdict: (verdict != "isolated", verdict == "inconclusive"))
     clauses = [(*fill("{verdict}: ", groups[verdict][0]), *_names(groups[verdict])) for verdict in order]
     verdict = verdict_of(begun(clauses[0]), *clauses[1:], findings=judged(findings))
     return (verdict, *in_words([each for each in judged(findings) if each.verdict in WITHOUT_VERDICT]))
+
+
+def _why_nothing(findings: FindingSet) -> str:
+    """Say why nothing is said about protection."""
+    if any(each.subject["policy"] != WITHOUT_JOBS for each in findings.of("best_effort")):
+        return "No latency was recorded before and beside the jobs, so nothing is said about protection."
+    return "No policy with best-effort jobs was measured, so nothing is said about protection."
 
 
 def in_words(chosen: Sequence[Finding]) -> tuple[Statement, ...]:
@@ -96,12 +97,11 @@ def _names(group: list[Finding]) -> tuple[Part, ...]:
 
 
 def of_jobs(findings: FindingSet) -> tuple[Statement, ...]:
-    """Say what happened to the jobs, and what the kernel did to the service, where that is remarkable."""
+    """Say what happened to the jobs, where that is remarkable."""
     return tuple(
-        join(f"{label(each)}: ", fill(words[each.verdict], each), ".", findings=[each])
-        for claim, words in WORDS.items()
-        for each in findings.of(claim)
-        if each.verdict in words
+        join(f"{label(each)}: ", fill(OF_JOBS[each.verdict], each), ".", findings=[each])
+        for each in findings.of("best_effort")
+        if each.verdict in OF_JOBS
     )
 
 

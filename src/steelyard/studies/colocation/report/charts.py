@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.report.charts.parts import (
     SCHEMA,
     coloured,
+    dashed,
     faded_unless_selected,
     legend,
     legend_selection,
@@ -91,6 +92,7 @@ def timeline(
                         "x": numeric("time_s", TIME, zero=False),
                         "y": numeric("value", "", **scale) | {"title": None},
                         "color": coloured("policy", colours),
+                        "strokeDash": dashed(coloured("policy", colours), list(colours)),
                         "opacity": faded_unless_selected(0.9),
                         "tooltip": [
                             tip("policy", "policy"),
@@ -269,27 +271,25 @@ def tails(colours: Mapping[str, str], loads: Sequence[str]) -> dict[str, Json]:
     dict
         Reads the dataset ``tails``: ``policy, load, stretch, share_percent, latency_ms``.
     """
+    dashes: dict[str, Json] = {
+        "field": "stretch",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": [*STRETCHES], "range": [[1, 0], _DASHES]},
+        "legend": legend(STRETCHES, orient="bottom"),
+    }
     return {
         "$schema": SCHEMA,
         "data": {"name": "tails"},
         "width": WIDTH,
         "height": 300,
-        "params": [selector(CHOSEN, LOAD, loads), legend_selection("policy")],
+        "params": [selector(CHOSEN, LOAD, loads)],
         "transform": [only_chosen("load", CHOSEN)],
-        "mark": {"type": "line", "strokeWidth": 1.6},
         "encoding": {
             "x": numeric("latency_ms", "latency [ms]", "x", type="log"),
             "y": numeric("share_percent", "requests that are slower [%]", type="log"),
             "color": coloured("policy", colours),
-            "strokeDash": {
-                "field": "stretch",
-                "type": "nominal",
-                "title": None,
-                "scale": {"domain": [*STRETCHES], "range": [[1, 0], _DASHES]},
-                "legend": legend(STRETCHES, orient="bottom"),
-            },
             "opacity": faded_unless_selected(0.9),
-            "order": {"field": "latency_ms"},
             "tooltip": [
                 tip("policy", "policy"),
                 tip("stretch", "stretch"),
@@ -297,4 +297,15 @@ def tails(colours: Mapping[str, str], loads: Sequence[str]) -> dict[str, Json]:
                 tip("latency_ms", "latency [ms]", ".4~g"),
             ],
         },
+        "layer": [
+            {
+                "params": [legend_selection("policy")],
+                "mark": {"type": "line", "strokeWidth": 1.6},
+                "encoding": {"strokeDash": dashes, "order": {"field": "latency_ms"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 45},
+                "encoding": {"shape": shaped("policy", list(colours))},
+            },
+        ],
     }

@@ -65,13 +65,8 @@ def sections(
                 tables.work_table(findings),
                 said(of_jobs(findings), "What happened to the jobs"),
                 tables.usage_table(findings),
-                listed(
-                    PHRASING,
-                    [
-                        *findings.of("throttled"),
-                        *(each for each in findings.of("drain") if each.verdict == "not drained"),
-                    ],
-                ),
+                said(in_words(findings.of("throttled")), "Does the kernel throttle the service?"),
+                listed(PHRASING, [each for each in findings.of("drain") if each.verdict == "not drained"]),
             ),
         ),
         Section(

@@ -28,7 +28,7 @@ PHRASING: Final = Phrasing(
             "[; a queue grows {facts.growth}, so the mean depends on how long one looks]",
             "inconclusive": "not decided within {facts.tolerance_percent:percent}"
             f"[ (isolated by {{facts.within}})]: {_FROM_TO}"
-            "[; a queue grows {facts.growth}]",
+            "[; a queue grows {facts.growth}][; {facts.few}]",
             "steady": f"steady without any jobs: {_FROM_TO}",
             "drifted": f"the service drifts without any jobs: {_FROM_TO}",
             "not settled": f"{_FROM_TO}; but the service was slower still before the jobs: it had not "
@@ -68,14 +68,13 @@ PHRASING: Final = Phrasing(
             "{estimates.time} to answer everything",
         },
         "throttled": {
-            "seems throttled": "{subject.policy} at {subject.load:percent}: where iterations of the jobs "
-            "end, latency is {estimates.rise:change} than around: the kernel seems to throttle the "
-            "real-time service in their favour",
-            "no sign of throttling": "{subject.policy} at {subject.load:percent}: latency does not rise "
-            "where iterations of the jobs end: no sign that the kernel throttles the real-time service",
-            "throttled": "{subject.policy} at {subject.load:percent}: the kernel throttles the real-time "
-            "service; in {estimates.share} of the time the jobs ran while it waited",
-            "*": "{subject.policy} at {subject.load:percent}: the real-time service was not throttled",
+            "seems throttled": "the kernel seems to throttle the real-time service in favour of the jobs: "
+            "where their iterations end, latency is {facts.rise_percent:percent} higher than around",
+            "no sign of throttling": "latency does not rise where iterations of the jobs end: no sign that "
+            "the kernel throttles the real-time service",
+            "throttled": "the kernel throttles the real-time service: in {estimates.share} of the time the "
+            "jobs ran while it waited",
+            "*": "the real-time service was not throttled",
         },
         "check": {
             "off": "{subject.policy} at {subject.load:percent}: the {subject.check} check is off",
@@ -145,6 +144,9 @@ PHRASING: Final = Phrasing(
             "stated in a virtual machine of known speed": f"{_IN_GUEST}. Each executes "
             "{facts.million_instructions_per_s:number} million instructions per second while all are busy: "
             "what the kernel does weighs more than on real ones",
+            "stated by each series": "isolated means: mean, p50 and p99 of the latency beside the jobs are "
+            "at most {facts.tolerance_percent:percent} above those before them; series differ in when their "
+            "jobs start and stop",
             "*": "isolated means: mean, p50 and p99 of the latency from {facts.beside_from_s:number} s to "
             "{facts.beside_to_s:number} s, beside the jobs, are at most {facts.tolerance_percent:percent} "
             "above those from {facts.before_from_s:number} s to {facts.before_to_s:number} s, before them; "

@@ -56,6 +56,7 @@ THREADS_PER_CORE: Final = 4
 """Workers of the pool per CPU, where the options do not say it."""
 
 MOST_CORES: Final = 4096
+_DURATIONS: Final = frozenset(("--duration", "--work"))
 
 _WARM_UP, _BASELINE, _BEST_EFFORT, _RECOVERY = 1, 10, 19, 10
 """SOURCE: the source starts its jobs 11 s after the begin and stops them at 30 s; the parts of other
@@ -166,7 +167,8 @@ def config_of(options: SimulationOptions) -> dict[str, Any]:
     """
     _require_ranges(options)
     config: dict[str, Any] = json.loads(ScheduleSimulation.default_config())
-    machine = options.machine_cores or max(options.cores, SMALL_MACHINE)
+    given = options.machine_cores
+    machine = max(options.cores, SMALL_MACHINE) if given is None else given
     caches = math.ceil(machine / CORES_PER_CACHE)
     cache_cores = min(options.cores, math.ceil(machine / caches))
     warm_up, baseline, best_effort, _ = options.phases_ns()
@@ -181,7 +183,7 @@ def config_of(options: SimulationOptions) -> dict[str, Any]:
         "slice_ns": BASE_SLICE_NS * min(machine, SMALL_MACHINE).bit_length(),
     }
     config["service"] |= {
-        "threads": options.threads or THREADS_PER_CORE * options.cores,
+        "threads": THREADS_PER_CORE * options.cores if options.threads is None else options.threads,
         "work_ns": options.work_ns,
         "rate_per_s": options.rate_per_s,
         "is_poisson": options.arrivals == "poisson",
@@ -201,14 +203,15 @@ def config_of(options: SimulationOptions) -> dict[str, Any]:
 
 def _require_ranges(options: SimulationOptions) -> None:
     most_load, least_ns, most_ns = 10.0, 100 * NS_PER_MS, 3600 * NS_PER_S
-    machine = options.machine_cores or options.cores
+    machine = options.cores if options.machine_cores is None else options.machine_cores
+    threads = 1 if options.threads is None else options.threads
     ranges = (
         ("--cores", options.cores, 1, MOST_CORES, f"1 to {MOST_CORES}"),
         ("--load", options.load, 1e-6, most_load, "above 0, up to 10, as in `0.85`"),
         ("--duration", options.duration_ns, least_ns, most_ns, "100 ms to 1 h"),
         ("--work", options.work_ns, 1000, NS_PER_S * 100, "1 us to 100 s"),
         ("--best-effort-jobs", options.jobs, 0, 1 << 16, "0 to 65536"),
-        ("--threads", options.threads or 1, 1, 1 << 16, "1 to 65536"),
+        ("--threads", threads, 1, 1 << 16, "1 to 65536"),
         ("--long-share", options.long_share, 0.0, 1 - 1e-9, "0 to less than 1, as in `2%` or `0.02`"),
         ("--long-factor", options.long_factor, 1.0, 10_000.0, "1 to 10000"),
         ("--seed", options.seed, 0, 2**63 - 1, "0 to 2^63 - 1"),
@@ -216,7 +219,8 @@ def _require_ranges(options: SimulationOptions) -> None:
     )
     for name, value, low, high, allowed in ranges:
         if not low <= value <= high:
-            message = f"cannot simulate `{name} {value}`; allowed: {allowed}"
+            shown = f"{value / NS_PER_S:g}s" if name in _DURATIONS else f"{value:g}"
+            message = f"cannot simulate `{name} {shown}`; allowed: {allowed}"
             raise UsageError(message)
 
 

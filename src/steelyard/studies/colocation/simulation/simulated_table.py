@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from steelyard.studies.colocation.trial import Trial
 
 _P99: Final = 99
+WITHOUT_JOBS: Final = "none"
 _EVEN: Final = 1.05
 """A mean that grows by no more is called even."""
 
@@ -89,8 +90,17 @@ class Outcome:
         return self.after.p99_ms / self.before.p99_ms
 
     def content(self) -> dict[str, Any]:
-        """Give everything as JSON holds it."""
-        return {**asdict(self), "mean_ratio": self.mean_ratio, "p99_ratio": self.p99_ratio}
+        """Give everything as JSON holds it, which has no word for what is not a number but null."""
+        before, after = (
+            {name: _or_none(value) for name, value in asdict(part).items()}
+            for part in (self.before, self.after)
+        )
+        ratios = {"mean_ratio": _or_none(self.mean_ratio), "p99_ratio": _or_none(self.p99_ratio)}
+        return {**asdict(self), "before": before, "after": after, **ratios}
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else value
 
 
 def latency_between(trial: Trial, first_ns: int, last_ns: int) -> Latency:
@@ -164,12 +174,16 @@ def _row(outcome: Outcome) -> tuple[str, ...]:
     pairs = ((before.mean_ms, after.mean_ms), (before.p50_ms, after.p50_ms), (before.p99_ms, after.p99_ms))
     return (
         outcome.policy,
-        *(f"{old:.2f} -> {new:.2f}" for old, new in pairs),
-        f"{outcome.mean_ratio:.2f}",
+        *(f"{_shown(old)} -> {_shown(new)}" for old, new in pairs),
+        "-" if np.isnan(outcome.mean_ratio) else f"{outcome.mean_ratio:.2f}",
         f"{outcome.iterations_per_s:.1f}",
         f"{outcome.worst_wait_ms:.3f}",
         *(_successes(counters, check) for check in ("entry", "exit")),
     )
+
+
+def _shown(value_ms: float) -> str:
+    return "-" if np.isnan(value_ms) else f"{value_ms:.2f}"
 
 
 def _successes(counters: dict[str, int], check: str) -> str:
@@ -178,23 +192,40 @@ def _successes(counters: dict[str, int], check: str) -> str:
 
 
 def who_suffers(outcomes: Sequence[Outcome]) -> list[str]:
-    """Say in a line per outcome who suffers from the jobs, by what factor."""
-    return [_sentence(each) for each in sorted(outcomes, key=lambda each: -each.mean_ratio)]
+    """Say in a line per outcome of a load who suffers from the jobs, by what factor.
+
+    The reference is the same time without jobs where that was simulated, else the time before the jobs.
+    """
+    alone = next((each for each in outcomes if each.policy == WITHOUT_JOBS), None)
+    return [_sentence(each, alone) for each in sorted(outcomes, key=lambda each: -each.mean_ratio)]
 
 
-def _sentence(outcome: Outcome) -> str:
+def _sentence(outcome: Outcome, alone: Outcome | None) -> str:
     lost = outcome.after.unanswered
     unanswered = f"; {lost} requests were never answered" if lost else ""
-    if outcome.mean_ratio <= _EVEN:
+    ratios = outcome.mean_ratio, outcome.p99_ratio
+    reference = ""
+    if outcome is alone:
+        changed = f"changes by a factor of {ratios[0]:.2f}, which is due to the arrivals"
+        return f"{outcome.policy}: without any jobs the mean latency {changed}{unanswered}"
+    if alone is not None:
+        ratios = (
+            outcome.after.mean_ms / alone.after.mean_ms,
+            outcome.after.p99_ms / alone.after.p99_ms,
+        )
+        reference = ", against the same time without jobs"
+    if np.isnan(ratios[0]):
+        return f"{outcome.policy}: no request was answered in one of the two stretches{unanswered}"
+    if ratios[0] <= _EVEN:
         wait_ms = outcome.worst_wait_ms
         waited = (
             f"; a thread of it waited up to {wait_ms:.1f} ms while a job ran" if wait_ms > _SEEN_MS else ""
         )
         return (
             f"{outcome.policy}: the service keeps its mean latency "
-            f"(factor {outcome.mean_ratio:.2f}){waited}{unanswered}"
+            f"(factor {ratios[0]:.2f}{reference}){waited}{unanswered}"
         )
     return (
-        f"{outcome.policy}: the service's mean latency grows by a factor of {outcome.mean_ratio:.2f}, "
-        f"its p99 by {outcome.p99_ratio:.2f}{unanswered}"
+        f"{outcome.policy}: the service's mean latency grows by a factor of {ratios[0]:.2f}, "
+        f"its p99 by {ratios[1]:.2f}{reference}{unanswered}"
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.report.charts.parts import (
     SCHEMA,
     coloured,
+    dashed,
     faded_unless_selected,
     legend_selection,
     log_axis,
@@ -15,6 +16,7 @@ from steelyard.report.charts.parts import (
     only_chosen,
     panel_header,
     selector,
+    shaped,
     tip,
 )
 from steelyard.report.charts.theme import HIGHLIGHT, MUTED, PALETTE
@@ -90,6 +92,7 @@ def cost_curves(
             "x": x,
             "y": y,
             "color": coloured("model", colours),
+            "strokeDash": dashed(coloured("model", colours), list(colours)),
             "opacity": faded_unless_selected(0.95),
             "tooltip": [
                 tip("model", "curve"),
@@ -170,6 +173,7 @@ def noise_quantiles(colours: Mapping[str, str], transports: Sequence[str]) -> di
             "x": numeric("percentile", "operations up to this one [%]"),
             "y": numeric("ratio", "measured / model", type="log"),
             "color": coloured("sizes", colours),
+            "strokeDash": dashed(coloured("sizes", colours), list(colours)),
             "opacity": faded_unless_selected(0.9),
             "tooltip": [
                 tip("sizes", "sizes"),
@@ -248,6 +252,7 @@ def prediction_errors(
             "xOffset": {"field": "predictor", "scale": {"domain": list(colours)}},
             "y": numeric("error_percent", "median error [%]", type="log"),
             "color": coloured("predictor", colours),
+            "shape": shaped("predictor", list(colours)),
             "tooltip": [
                 tip("predictor", "predictor"),
                 tip("sizes", "sizes"),

@@ -285,7 +285,7 @@ def error_figure(findings: FindingSet) -> Figure | None:
         title="Error of predicting a replication that no model has seen",
         caption="Lower is better; each point is the median over bins of 50 round trips of "
         "neighbouring sizes. The axis is logarithmic.",
-        alternative="Median errors by decade of size, a colour per predictor",
+        alternative="Median errors by decade of size, a colour and a shape per predictor",
         spec=prediction_errors(
             assign_colours(names, PREFERRED),
             list(dict.fromkeys(str(row["transport"]) for row in rows)),

@@ -8,6 +8,7 @@ from steelyard.report.charts.parts import (
     SCHEMA,
     WHOLE_NUMBERS,
     coloured,
+    dashed,
     fitting_scale,
     legend,
     numeric,
@@ -91,6 +92,7 @@ def distributions(colours: Mapping[str, str], axis: str, values: Sequence[float]
             "x": numeric("value", axis, "x", **fitting_scale([values], zero=False)),
             "y": numeric("percent", "runs that took at most this much [%]", domain=[0, 100]),
             "color": coloured("command", colours),
+            "strokeDash": dashed(coloured("command", colours), list(colours)),
             "tooltip": [
                 tip("command", "command"),
                 tip("value", axis, ".5~g"),

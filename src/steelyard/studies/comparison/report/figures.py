@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import statistics
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from steelyard.report.charts.forest import (
+    MOST_ROWS,
     as_percent,
     forest,
     forest_row,
@@ -24,16 +26,19 @@ from steelyard.studies.analysis_parts import finite
 from steelyard.studies.comparison.contender import short
 from steelyard.studies.comparison.replay import recorded_runs
 from steelyard.studies.comparison.report.charts import distributions, run_sequence
-from steelyard.studies.comparison.sample import is_outlier, values_of
-from steelyard.studies.comparison.terms import MEASURE
+from steelyard.studies.comparison.sample import REPORTED, is_outlier, values_of
+from steelyard.studies.comparison.terms import MEASURE, Mode
+from steelyard.units import NS_PER_S, SECONDS_PER_UNIT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from steelyard.model import Plan
     from steelyard.report.charts.forest import Row
     from steelyard.report.dataset import Scalar
     from steelyard.studies.comparison.claim import Claim
+    from steelyard.studies.comparison.sample import Run
     from steelyard.studies.comparison.terms import Terms
 
 MOST_SAID: Final = 6
@@ -74,12 +79,12 @@ def forest_of(claims: tuple[Claim, ...]) -> Figure | None:
             found_tones(RATIO_TONES, rows),
             difference("value", f"difference to {against} [%]", 100 * margin if is_wide else None),
         ),
-        {"intervals": dataset(rows)},
+        {"intervals": dataset(rows, MOST_ROWS)},
     )
 
 
 def _forest_row(claim: Claim, *, is_alone: bool) -> Row:
-    name = short(claim.contender)
+    name = f"{short(claim.contender)}{claim.suffix}"
 
     def ends(low: float, high: float) -> tuple[float | None, float | None]:
         return (as_percent(low), as_percent(high)) if low > 0 and math.isfinite(high) else (None, None)
@@ -94,12 +99,16 @@ def _forest_row(claim: Claim, *, is_alone: bool) -> Row:
     )
 
 
-def _axis(terms: Terms) -> str:
-    return f"{terms.metric.words} [{'MiB' if terms.metric == 'memory' else 'ms'}]"
-
-
-def _scale(terms: Terms) -> float:
-    return _MIB if terms.metric == "memory" else _MS
+def _unit(terms: Terms, runs: Sequence[Run]) -> tuple[str, float]:
+    """Give the unit of the axis and its size; what a harness reports may be nanoseconds or minutes."""
+    if terms.metric == "memory":
+        return "MiB", _MIB
+    if terms.metric != REPORTED:
+        return "ms", _MS
+    values = [run.reported_ns for run in runs if run.reported_ns]
+    typical = statistics.median(values) if values else _MS
+    unit = next((each for each in ("s", "ms", "us") if typical >= SECONDS_PER_UNIT[each] * NS_PER_S), "ns")
+    return unit, SECONDS_PER_UNIT[unit] * NS_PER_S
 
 
 def sequence(folder: Path, plan: Plan, terms: Terms) -> Figure:
@@ -107,6 +116,7 @@ def sequence(folder: Path, plan: Plan, terms: Terms) -> Figure:
     runs = recorded_runs(folder, plan, terms)
     names = _names(plan)
     quantity = terms.metric.quantity
+    unit, scale = _unit(terms, runs)
     limits: dict[int, float] = {}
     for number in range(len(names)):
         values, _ = values_of(runs, number, quantity)
@@ -122,20 +132,21 @@ def sequence(folder: Path, plan: Plan, terms: Terms) -> Figure:
             {
                 "command": names[run.contender],
                 "position": order,
-                "value": value / _scale(terms),
+                "value": value / scale,
                 "kind": "warm-up" if run.phase != MEASURE else "outlier" if is_high else "measured",
                 "flags": ", ".join(run.flags),
             }
         )
     shown = np.array([row["value"] for row in rows], dtype=np.float64)
+    how = "run at the same time" if terms.mode is Mode.DUET else "take turns"
     kept = envelope(shown, MARKS_PER_CHART)
     return Figure(
         "run-sequence",
         "Runs in their order",
-        "A drift or a jump hits all commands alike, since they take turns. Outliers are labelled and count."
+        f"A drift or a jump hits all commands alike, since they {how}. Outliers are labelled and count."
         + log_note([shown.tolist()]),
         f"{len(rows)} runs of {len(names)} commands in the order of measuring",
-        run_sequence(assign_colours(names, {}), _axis(terms), shown.tolist()),
+        run_sequence(assign_colours(names, {}), f"{terms.metric.words} [{unit}]", shown.tolist()),
         {"sequence": dataset([rows[at] for at in kept])},
     )
 
@@ -144,10 +155,11 @@ def distribution(folder: Path, plan: Plan, terms: Terms) -> Figure:
     """Give the distribution of each command."""
     runs = recorded_runs(folder, plan, terms)
     names = _names(plan)
+    unit, scale = _unit(terms, runs)
     rows: list[dict[str, Scalar]] = []
     for number, name in enumerate(names):
         values, _ = values_of(runs, number, terms.metric.quantity)
-        ascending = np.sort(values[values > 0]) / _scale(terms)
+        ascending = np.sort(values[values > 0]) / scale
         if not ascending.size:
             continue
         places = np.unique(np.linspace(0, ascending.size - 1, min(ascending.size, _SHARES)).astype(int))
@@ -162,7 +174,7 @@ def distribution(folder: Path, plan: Plan, terms: Terms) -> Figure:
         "A curve further right is slower (or larger). Steps are modes, a long end to the right are outliers."
         + log_note([shown]),
         "share of runs that took at most so much, one curve per command",
-        distributions(assign_colours(names, {}), _axis(terms), shown),
+        distributions(assign_colours(names, {}), f"{terms.metric.words} [{unit}]", shown),
         {"shares": dataset(rows)},
     )
 

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import math
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.fills import OPEN_TONES, estimate, limits, subject, subjects, verdict, word
+from steelyard.analyse.comparison.sequential import Location
+from steelyard.report.fills import (
+    OPEN_TONES,
+    estimate,
+    fact,
+    limits,
+    linked,
+    subject,
+    subjects,
+    verdict,
+    word,
+)
 from steelyard.report.page import Card, CardGroup, Notice, Opening, Pairs, Section, Value
 from steelyard.report.sentence import MOST_NAMES, Part, Statement, begun, verdict_of
-from steelyard.report.slots import change_interval
+from steelyard.report.slots import limits_text
 from steelyard.report.table_spec import TableSpec, number, prose, text
 from steelyard.studies.comparison.claim import percent, signed_percent
 from steelyard.studies.comparison.contender import short
@@ -18,7 +30,7 @@ from steelyard.studies.comparison.outcome import labelled
 from steelyard.studies.comparison.report.figures import distribution, forest_of, sequence
 from steelyard.studies.comparison.terms import MEASURE, planned_terms
 from steelyard.studies.comparison.text import ENDS, remaining_text, written
-from steelyard.studies.report_blocks import present
+from steelyard.studies.report_blocks import host_differences, present
 from steelyard.studies.report_frame import read_reported
 from steelyard.units import NS_PER_S
 
@@ -29,10 +41,11 @@ if TYPE_CHECKING:
     from steelyard.model import Finding, FindingSet, Plan
     from steelyard.record.provenance import Provenance
     from steelyard.report.fills import Fill
-    from steelyard.report.page import Page, Table
+    from steelyard.report.page import Block, Page, Table
     from steelyard.studies.comparison.claim import Claim
     from steelyard.studies.comparison.terms import Terms
 
+OF_MODES: Final = ("mode", "overlap", "layout")
 _COMPARATIVES: Final = frozenset(("faster", "slower"))
 _CARD_TONES: Final = {"faster": "good", "equivalent": "good"}
 """A contender that is slower within the margin is worth a look and no alarm."""
@@ -53,7 +66,7 @@ def build(folder: Path) -> Page:
         ),
         about=_about(read.findings, terms, read.provenance),
         notices=_notices(read.findings, read.provenance),
-        sections=_sections(folder, read.findings, read.plan),
+        sections=_sections(folder, read.findings, read.plan, read.provenance),
     )
 
 
@@ -97,7 +110,7 @@ def _named(verdict: str, group: list[Finding]) -> list[Part]:
     parts = [Part(f"{verdict}{against}: ", group[0].id)]
     if len(group) > MOST_NAMES:
         return [*parts, Part(f"{len(group)} commands", group[0].id)]
-    names = [f"`{short(finding.subject['second'])}`" for finding in group]
+    names = [f"`{short(finding.subject['second'])}`{claim_of_finding(finding).suffix}" for finding in group]
     for at, (name, finding) in enumerate(zip(names, group, strict=True)):
         ratio = finding.estimates["ratio"].value
         change = "" if ratio is None else f" ({_unbroken(ratio)})"
@@ -108,16 +121,17 @@ def _named(verdict: str, group: list[Finding]) -> list[Part]:
 def _card(finding: Finding, claim: Claim) -> Card:
     has_ratio = math.isfinite(claim.ratio)
     return Card(
-        title=short(claim.contender),
+        title=f"{short(claim.contender)}{claim.suffix}",
         value=f"{claim.verdict}: {_unbroken(claim.ratio)}" if has_ratio else str(claim.verdict),
-        note=f"{_interval(finding)}against {short(claim.baseline)}",
+        note=f"{_interval(finding)}against {short(claim.baseline)}"
+        + (", by the mean" if claim.statistic == Location.MEAN else ""),
         tone="bad" if claim.is_regression else _CARD_TONES.get(str(claim.verdict), "warn"),
         finding=finding.id,
     )
 
 
 def _interval(finding: Finding) -> str:
-    said = change_interval(finding.estimates["ratio"])
+    said = limits_text(finding.estimates["ratio"], signed_percent)
     return f"{said}, " if said else ""
 
 
@@ -132,7 +146,9 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
         yield Notice("What to know about this result", (*notes, *warnings), "warn")
 
 
-def _sections(folder: Path, findings: FindingSet, plan: Plan) -> Iterator[Section]:
+def _sections(
+    folder: Path, findings: FindingSet, plan: Plan, provenance: Provenance | None
+) -> Iterator[Section]:
     terms, _ = planned_terms(plan)
     yield Section(
         "commands-executed",
@@ -140,7 +156,11 @@ def _sections(folder: Path, findings: FindingSet, plan: Plan) -> Iterator[Sectio
         "",
         (Pairs("Commands", tuple(_executed(plan))),),
     )
-    yield Section("ratios", "Differences", "", present(RATIOS.build(findings.of("comparison"))))
+    yield Section("ratios", "Differences", "", present(_ratios(findings)))
+    if findings.of("on_host"):
+        yield Section("hosts", "Hosts", "", present(*_hosts(findings, provenance)))
+    if any(map(findings.of, OF_MODES)):
+        yield Section("mode", "Mode and layout", "", present(_modes(findings), _layouts(findings)))
     yield Section(
         "runs",
         "Runs",
@@ -158,14 +178,71 @@ RATIOS: Final = TableSpec(
     "Differences with their intervals",
     (
         *subjects("first", "second"),
-        number("difference", estimate("ratio", "signed"), "second against first"),
-        text("interval", limits("ratio", "change_interval"), "of all comparisons together"),
-        text("two one-sided tests", limits("equivalence", "change_interval"), "equivalent inside the margin"),
+        number("difference", estimate("ratio", signed_percent), "second against first"),
+        text("interval", limits("ratio", signed_percent), "of all comparisons together"),
+        text("two one-sided tests", limits("equivalence", signed_percent), "equivalent inside the margin"),
         text("verdict", verdict(OPEN_TONES)),
     ),
     file=None,
     is_key=True,
 )
+
+
+HOSTS: Final = TableSpec(
+    "on_hosts",
+    "What each host says alone",
+    (
+        *subjects("host", "first", "second"),
+        number("difference", estimate("ratio", signed_percent), "second against first"),
+        text("interval", limits("ratio", signed_percent), "of this host alone"),
+        text("verdict", verdict(OPEN_TONES)),
+        number("weight in %", fact("weight_percent"), "in the common answer"),
+    ),
+    "From three hosts on the answer is about the mean over hosts like these, by Hartung and Knapp; of fewer "
+    "it is about these hosts alone.",
+    file=None,
+)
+
+
+def _hosts(findings: FindingSet, provenance: Provenance | None) -> Iterator[Block | None]:
+    """Say what each host says, and in what hosts differ."""
+    yield HOSTS.build(findings.of("on_host"))
+    if provenance is not None:
+        yield host_differences(provenance)
+
+
+def _modes(findings: FindingSet) -> Table | None:
+    columns = (text("about", _about_mode), prose("what is known", linked(word("sentence"))))
+    found = [finding for claim in ("mode", "overlap") for finding in findings.of(claim)]
+    return TableSpec("modes", "How the sides were measured", columns, file=None, is_key=True).build(found)
+
+
+def _about_mode(finding: Finding) -> Value:
+    return Value({"mode": "choice of the mode", "overlap": "overlap of the runs"}[finding.claim])
+
+
+def _layouts(findings: FindingSet) -> Table | None:
+    columns = (
+        *subjects("first", "second"),
+        number("share of layout", estimate("share"), "of the variance of the log ratio"),
+        text("interval", limits("share"), "95 %"),
+        text("verdict", verdict({"small": "good", "undecided": "inconclusive", "present": "warn"})),
+        number("blocks", fact("blocks_own_layout"), "in layouts of their own"),
+        number("repeated", fact("blocks_repeated_layout"), "in layouts that came back"),
+    )
+    note = "Runs lie elsewhere in memory each time; some blocks come back to the same places."
+    return TableSpec("layouts", "Layout in memory", columns, note, file=None).build(findings.of("layout"))
+
+
+def _ratios(findings: FindingSet) -> Table | None:
+    """Give the differences; with a column of statistics where not all are of the usual one."""
+    compared = findings.of("comparison")
+    columns = list(RATIOS.columns)
+    if any("statistic" in finding.subject for finding in compared):
+        columns.insert(
+            2, text("statistic", lambda finding: Value(finding.subject.get("statistic", Location.TYPICAL)))
+        )
+    return replace(RATIOS, columns=tuple(columns)).build(compared)
 
 
 def _executed(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -5,37 +5,49 @@ from __future__ import annotations
 import shlex
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import AnalysisError, DataError, SteelyardError, UsageError, unwritable
-from steelyard.model.plan import PLAN_NAME
+from steelyard.model.plan import PLAN_NAME, read_plan
 from steelyard.record.folder_lock import claimed, holds_plan
 from steelyard.record.interim_log import FAILED, OPEN, LookTimes
 from steelyard.record.ledger import LEDGER_NAME, Ledger
-from steelyard.record.provenance import begin_provenance, end_session, write_provenance
-from steelyard.run.executor.resident import resident
+from steelyard.record.provenance import (
+    begin_provenance,
+    continue_provenance,
+    end_session,
+    read_provenance,
+    write_provenance,
+)
+from steelyard.run.executor.resident import residents
 from steelyard.run.machine.gate import Patience
 from steelyard.run.machine.host import Verdict as NoiseVerdict
 from steelyard.run.machine.host import read_fingerprint, read_host
 from steelyard.run.machine.preparation import MachineRequest, machine_prepared
 from steelyard.run.redact import without_secrets
+from steelyard.studies.comparison.contender import program_hashes
+from steelyard.studies.comparison.modes.choice import choice_of, trial_of
+from steelyard.studies.comparison.modes.duet import cpu_sets_of, mode_notes
 from steelyard.studies.comparison.outcome import FAILED_BENCHMARK, Measured, conclude
 from steelyard.studies.comparison.run.launch import Launches
 from steelyard.studies.comparison.run.measuring import BudgetClock, Measuring
 from steelyard.studies.comparison.run.recorder import Recorder
-from steelyard.studies.comparison.terms import BARE, draw_plan
+from steelyard.studies.comparison.terms import BARE, Mode, draw_plan, planned_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from steelyard.model import Plan
     from steelyard.record.provenance import Provenance
+    from steelyard.run.executor.worker import Worker
     from steelyard.run.machine.preparation import PreparedMachine
-    from steelyard.studies.comparison.contender import Commands
+    from steelyard.studies.comparison.contender import Commands, Contender, Field, Side
     from steelyard.studies.comparison.outcome import Comparison
     from steelyard.studies.comparison.run.measuring import Watcher
+    from steelyard.studies.comparison.run.resumption import Resumed
     from steelyard.studies.comparison.terms import Terms
 
 PATIENCE: Final = Patience(window_s=0.2, pause_s=0.3, bound_s=2.0)
@@ -53,8 +65,24 @@ WAITING_SHARE: Final = 0.1
 """Part of the budget that the first wait for a quiet machine may take; each later one takes half of it."""
 
 
+@dataclass(frozen=True, slots=True)
+class GoingOn:
+    """Go on with a recorded comparison.
+
+    Parameters
+    ----------
+    budget_s : float or None
+        Time the rest may take [s]; as long as the first time unless given.
+    """
+
+    budget_s: float | None = None
+
+
 class Unwatched:
     """Tells nobody."""
+
+    def say(self, text: str) -> None:
+        """Nothing."""
 
     def block_done(self, measuring: Measuring) -> None:
         """Nothing."""
@@ -63,17 +91,20 @@ class Unwatched:
 class _LookKeeper:
     """Keeps every look on disk before the next block, and tells the watcher."""
 
-    def __init__(self, result: Path, plan: Plan, watcher: Watcher) -> None:
+    def __init__(self, result: Path, plan_id: str, watcher: Watcher) -> None:
         self._result = result
-        self._plan_id = plan.id
+        self._plan_id = plan_id
         self._watcher = watcher
         self._looks = 0
+
+    def say(self, text: str) -> None:
+        self._watcher.say(text)
 
     def block_done(self, measuring: Measuring) -> None:
         looks = sum(len(duel.sequence.looks) for duel in measuring.duels)
         if looks != self._looks:
             self._looks = looks
-            self.keep(measuring, OPEN, measuring.elapsed_s)
+            self.keep(measuring, OPEN, measuring.total_s)
         self._watcher.block_done(measuring)
 
     def keep(self, measuring: Measuring, end: str, elapsed_s: float) -> None:
@@ -81,7 +112,7 @@ class _LookKeeper:
         LookTimes(self._plan_id, times, end, elapsed_s).write(self._result)
 
 
-def compare_commands(
+def compare_commands(  # noqa: PLR0913 - keyword only
     commands: Commands,
     terms: Terms,
     result: Path | None = None,
@@ -89,6 +120,7 @@ def compare_commands(
     watcher: Watcher | None = None,
     command_line: Sequence[str] = (),
     began_s: float | None = None,
+    going_on: GoingOn | None = None,
 ) -> Comparison:
     """Measure commands until it is settled how they compare.
 
@@ -107,6 +139,8 @@ def compare_commands(
     began_s : float or None
         When this process was started, which is when the budget began, on the monotonic clock [s]; the call
         begins it unless given.
+    going_on : GoingOn or None
+        Go on with the comparison in `result`, which is not settled.
 
     Raises
     ------
@@ -123,17 +157,14 @@ def compare_commands(
     began_s = time.monotonic() if began_s is None else began_s
     terms.check()
     entrants = commands.field()
-    if entrants.margins:
-        terms = replace(terms, margins=entrants.margins)
-    plan = draw_plan(entrants, terms)
+    terms = terms.of(entrants)
+    terms.require_enough(entrants.pairs)
+    cpu_sets = cpu_sets_of(terms, entrants)
     notes: list[str] = []
     with _full_disk_named(result), ExitStack() as stack:
-        if result is not None:
-            require_no_result(result)
-        folders = () if terms.isolation == BARE else tuple(side.folder for side in commands.sides)
-        worker = stack.enter_context(
-            resident(terms.isolation, shown=(*terms.shown, *folders), is_fed=terms.input is not None)
-        )
+        if result is not None and going_on is None:
+            require_no_result(result, terms.verb)
+        workers = stack.enter_context(_workers(terms, cpu_sets, commands.sides))
         machine = stack.enter_context(
             machine_prepared(
                 MachineRequest(
@@ -143,30 +174,83 @@ def compare_commands(
                 )
             )
         )
-        ledger, launches = None, Launches(worker, terms)
         if result is not None:
             stack.enter_context(claimed(result))
-            require_no_result(result)
-            builds = tuple(side.facts for side in commands.sides)
-            provenance = _begin(plan, result, command_line, launches, builds)
+            if going_on is None:
+                require_no_result(result, terms.verb)
+        terms = _with_mode(terms, entrants, workers, result if going_on else None, watcher or Unwatched())
+        plan = draw_plan(entrants, terms)
+        ledger, launches = None, _launches(workers, terms)
+        notes += mode_notes(terms, cpu_sets)
+        state = _state(going_on, result, plan, terms)
+        if result is not None:
+            begun = _begun(plan, command_line, launches, (commands.sides, entrants.contenders))
+            provenance = _begin(plan, result, begun) if state is None else _continue(result, begun, notes)
             ledger = stack.enter_context(Ledger(result / LEDGER_NAME, plan.id))
             stack.callback(_end, result, provenance, machine, notes)
         recorder = stack.enter_context(Recorder(ledger, machine.gate))
-        cpu_s = time.process_time() - cpu_before_s
         closing_cpu_s = CLOSING_CPU_S if result is None else RECORDED_CLOSING_CPU_S
-        slowdown = _slowdown(time.monotonic() - began_s, cpu_s)
-        closing_s = min(closing_cpu_s * slowdown, CLOSING_SHARE * terms.extent.budget_s)
-        clock = BudgetClock(began_s, closing_s, FIRST_LOOK_CPU_S * slowdown)
+        clock = _clock(began_s, time.process_time() - cpu_before_s, closing_cpu_s, terms)
         measuring = Measuring(plan, entrants, terms, launches, recorder, clock)
-        measured = _measure(measuring, watcher or Unwatched(), result, plan)
+        measured = _measure(measuring, watcher or Unwatched(), result, state)
         if measuring.is_interrupted:
-            worker.close(patience_s=0)
+            _close_at_once(workers)
         notes += _failures(measuring)
         notes += [*commands.remarks, *machine.notes, *_clock_remarks(), *_disturbances(recorder)]
         stack.close()
         if result is not None:
             _write_findings(result, is_interrupted=measuring.is_interrupted)
     return conclude(measured, notes, result)
+
+
+def _launches(workers: Sequence[Worker], terms: Terms) -> Launches:
+    """Give what launches runs in a mode; the last worker is for turns, unless it is a duet's."""
+    if terms.mode is Mode.DUET:
+        return Launches(workers[0], terms, workers[1])
+    return Launches(workers[-1], terms)
+
+
+def _workers(
+    terms: Terms, cpu_sets: Sequence[tuple[int, ...]], sides: Sequence[Side]
+) -> AbstractContextManager[list[Worker]]:
+    """Start what the mode needs: both of a duet, and one for turns unless it is a duet in any case."""
+    return residents(
+        terms.isolation,
+        tuple(cpu_sets) if terms.mode is Mode.DUET else (*cpu_sets, None),
+        shown=(*terms.shown, *(() if terms.isolation == BARE else (side.folder for side in sides))),
+        is_fed=terms.input is not None,
+    )
+
+
+def _close_at_once(workers: Sequence[Worker]) -> None:
+    for worker in workers:
+        worker.close(patience_s=0)
+
+
+def _state(going_on: GoingOn | None, result: Path | None, plan: Plan, terms: Terms) -> Resumed | None:
+    """Give where a comparison stands that goes on."""
+    if going_on is None or result is None:
+        return None
+    from steelyard.studies.comparison.run.resumption import resumed  # noqa: PLC0415 - start-up time
+
+    return resumed(result, plan, terms, going_on.budget_s)
+
+
+def _with_mode(
+    terms: Terms, entrants: Field, workers: Sequence[Worker], begun: Path | None, watcher: Watcher
+) -> Terms:
+    """Give the terms with the mode that a trial chooses, or chose when the comparison began, and say so."""
+    if terms.mode is not Mode.AUTO:
+        return terms
+    if begun is not None:
+        planned, _ = planned_terms(read_plan(begun / PLAN_NAME))
+        mode, trial = planned.mode, planned.trial
+    else:
+        turns, duets = (_launches(workers, replace(terms, mode=each)) for each in (Mode.TURNS, Mode.DUET))
+        trial = trial_of(terms, entrants.contenders[entrants.pairs[0][0]], turns, duets)
+        mode = choice_of(trial, terms.seed).mode
+    watcher.say(choice_of(trial, terms.seed).sentence)
+    return replace(terms, mode=mode, trial=trial)
 
 
 def _failures(measuring: Measuring) -> list[str]:
@@ -179,19 +263,21 @@ def _failures(measuring: Measuring) -> list[str]:
     return [f"{FAILED_BENCHMARK}{failure}" for failure in found]
 
 
-def _measure(measuring: Measuring, watcher: Watcher, result: Path | None, plan: Plan) -> Measured:
-    """Measure, and keep the looks however it ends."""
-    keeper = None if result is None else _LookKeeper(result, plan, watcher)
+def _measure(measuring: Measuring, watcher: Watcher, result: Path | None, state: Resumed | None) -> Measured:
+    """Measure, from where it stands, and keep the looks however it ends."""
+    if state is not None:
+        measuring.go_on(state)
+    keeper = None if result is None else _LookKeeper(result, measuring.plan.id, watcher)
     if keeper is not None:
-        keeper.keep(measuring, OPEN, 0.0)
+        keeper.keep(measuring, OPEN, measuring.earlier_s)
     try:
         measuring.execute(keeper or watcher)
     except BaseException:
         with suppress(SteelyardError):  # the failure on its way says more
             if keeper is not None:
-                keeper.keep(measuring, FAILED, measuring.elapsed_s)
+                keeper.keep(measuring, FAILED, measuring.total_s)
         raise
-    elapsed_s = measuring.elapsed_s
+    elapsed_s = measuring.total_s
     if keeper is not None:
         keeper.keep(measuring, measuring.end, elapsed_s)
     contenders, duels = measuring.entrants.contenders, tuple(measuring.duels)
@@ -208,6 +294,12 @@ def _write_findings(result: Path, *, is_interrupted: bool) -> None:
         # Interrupted before any run of use was done, there are none, and the answer says as much.
         if not is_interrupted:
             raise
+
+
+def _clock(began_s: float, cpu_s: float, closing_cpu_s: float, terms: Terms) -> BudgetClock:
+    slowdown = _slowdown(time.monotonic() - began_s, cpu_s)
+    closing_s = min(closing_cpu_s * slowdown, CLOSING_SHARE * terms.extent.budget_s)
+    return BudgetClock(began_s, closing_s, FIRST_LOOK_CPU_S * slowdown)
 
 
 def _slowdown(elapsed_s: float, cpu_s: float) -> float:
@@ -239,7 +331,7 @@ def _disturbances(recorder: Recorder) -> list[str]:
     return [f"not quiet at {count} look{'s' * (count > 1)} of the gate, for example: {example}"]
 
 
-def require_no_result(result: Path) -> None:
+def require_no_result(result: Path, verb: str = "compare") -> None:
     """Refuse a folder that holds a result already.
 
     Raises
@@ -249,35 +341,54 @@ def require_no_result(result: Path) -> None:
     """
     if holds_plan(result):
         message = f"`{result}` already contains a result"
-        hint = "give another folder with --out: a comparison cannot be resumed"
+        going_on = f"`steelyard {verb} --resume {shlex.quote(str(result))}`"
+        hint = f"give another folder with --out; {going_on} goes on"
         raise UsageError(message, hint=hint, code="usage.folder-in-use")
 
 
-def _begin(
+def _begun(
     plan: Plan,
-    result: Path,
     command_line: Sequence[str],
     launches: Launches,
-    builds: tuple[dict[str, Any], ...],
+    programs: tuple[Sequence[Side], Sequence[Contender]],
 ) -> Provenance:
+    sides, contenders = programs
+    fingerprint = read_fingerprint()
+    return replace(
+        begin_provenance(plan, map(without_secrets, command_line), host_id=fingerprint.host_id),
+        host=asdict(fingerprint),
+        environment=launches.environment,
+        builds=tuple(side.facts for side in sides),
+        programs=program_hashes(contenders),
+    )
+
+
+def _begin(plan: Plan, result: Path, provenance: Provenance) -> Provenance:
     try:
         plan.write(result / PLAN_NAME)
     except OSError as error:
         raise unwritable(result / PLAN_NAME, error, "give another folder with --out") from error
-    fingerprint = read_fingerprint()
-    provenance = replace(
-        begin_provenance(plan, map(without_secrets, command_line), host_id=fingerprint.host_id),
-        host=asdict(fingerprint),
-        environment=launches.environment,
-        builds=builds,
-    )
+    write_provenance(result, provenance)
+    return provenance
+
+
+def _continue(result: Path, now: Provenance, notes: list[str]) -> Provenance:
+    earlier = read_provenance(result)
+    from steelyard.studies.comparison.run.resumption import require_same_programs  # noqa: PLC0415 - start-up time
+
+    require_same_programs(result, earlier, now)
+    if earlier.environment != now.environment:
+        notes.append("the environment of the commands is not that of the first session")
+    # What failed, or had no time, is measured now, and named again where it is not.
+    notes_kept = tuple(note for note in earlier.notes if not note.startswith(FAILED_BENCHMARK))
+    provenance = continue_provenance(replace(earlier, notes=notes_kept), now)
     write_provenance(result, provenance)
     return provenance
 
 
 @contextmanager
 def _full_disk_named(result: Path | None) -> Iterator[None]:
-    """Give the next step after a full disk: a comparison cannot be resumed, as its error is spent in time."""
+    """Give the next step after a full disk."""
     try:
         yield
     except DataError as error:

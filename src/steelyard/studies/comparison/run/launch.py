@@ -9,23 +9,33 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import CapabilityError, RunError
-from steelyard.model.run_outcome import RunStatus
+from steelyard.errors import CapabilityError, DataError, RunError
+from steelyard.model.plan import RANDOM_LAYOUT
+from steelyard.model.run_outcome import PADDING, RANDOMISED, OwnMeasurement, Quantity, RunStatus
 from steelyard.model.run_spec import Limits, OutputStream, Placement, RunSpec
 from steelyard.run.environment import environment_hint, environment_record
+from steelyard.run.executor.batch import Share, execute_batch
 from steelyard.run.executor.resident import located, program_environment, require_started
+from steelyard.run.executor.run_specs import barrier_file, with_barrier
 from steelyard.run.redact import last_lines, without_secrets
 from steelyard.run.shell_syntax import shell_syntax
 from steelyard.studies.comparison.contender import SHELL
-from steelyard.studies.comparison.terms import BARE, Output
+from steelyard.studies.comparison.modes.duet import flagged
+from steelyard.studies.comparison.modes.layout import PADDING_VARIABLE, STEP_BYTES, kernel_randomises
+from steelyard.studies.comparison.sample import REPORTED
+from steelyard.studies.comparison.terms import BARE, Metric, Output
 from steelyard.units import NS_PER_S
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic import JsonValue
 
     from steelyard.model.run_outcome import CapturedStream, RunOutcome
     from steelyard.run.executor.worker import Worker
     from steelyard.studies.comparison.contender import Contender
+    from steelyard.studies.comparison.harness.driver import Reading
+    from steelyard.studies.comparison.modes.layout import Layout
     from steelyard.studies.comparison.terms import Terms
 
 SHOWN_OUTPUT_BYTES: Final = 1 << 16
@@ -36,7 +46,7 @@ LONGEST_SILENCE_S: Final = 30 * 24 * 3600.0
 
 
 class Launches:
-    """Launches the commands on one worker.
+    """Launches the commands on one worker, or the two of a duet on two.
 
     Parameters
     ----------
@@ -44,11 +54,15 @@ class Launches:
         A started one.
     terms : Terms
         How it is measured.
+    beside : Worker or None
+        The one on which the other side of a duet runs.
     """
 
-    def __init__(self, worker: Worker, terms: Terms) -> None:
+    def __init__(self, worker: Worker, terms: Terms, beside: Worker | None = None) -> None:
         self._worker = worker
+        self._beside = beside
         self._terms = terms
+        self._kernel_randomises = kernel_randomises()
         self._frame = self._shared_part()
 
     def _shared_part(self) -> RunSpec:
@@ -70,21 +84,96 @@ class Launches:
     @property
     def environment(self) -> dict[str, JsonValue]:
         """What is recorded of the environment that every command gets."""
-        return environment_record(self._frame.environment, is_inherited=self._terms.inherits)
+        found = environment_record(self._frame.environment, is_inherited=self._terms.inherits)
+        if self._terms.layout == RANDOM_LAYOUT:
+            found["kernel_randomises_addresses"] = self._kernel_randomises
+        return found
 
-    def execute(self, contender: Contender, batch: int) -> RunOutcome:
-        """Run a command once and give its outcome, whatever it is; what it said holds no secret."""
+    def execute(self, contender: Contender, batch: int, layout: Layout | None = None) -> RunOutcome:
+        """Run a command once and give its outcome, whatever it is; what it said holds no secret.
+
+        Parameters
+        ----------
+        contender : Contender
+            The command.
+        batch : int
+            Number of the run.
+        layout : Layout or None
+            Where it lies in memory; as the host has it unless given.
+        """
+        (outcome,) = self._worker.execute(self._spec(contender, batch, layout), timeout_s=LONGEST_SILENCE_S)
+        return self._public(outcome, contender, layout)
+
+    def execute_together(self, entries: Sequence[tuple[Contender, int, Layout | None]]) -> list[RunOutcome]:
+        """Run two commands at the same time and give their outcomes; those that hardly overlap are labelled.
+
+        Parameters
+        ----------
+        entries : sequence
+            As for `execute`, first that on the first worker.
+
+        Raises
+        ------
+        RunError
+            If a worker fails.
+        """
+        assert self._beside is not None  # noqa: S101 - a duet has two workers
+        workers = (self._worker, self._beside)
+        found: dict[int, RunOutcome] = {}
+        with barrier_file(self._worker.site.session.shared, f"duet-{entries[0][1]}") as barrier:
+            shares = []
+            for worker, entry in zip(workers, entries, strict=True):
+                place = worker.technology.shared(worker.site)
+                spec = with_barrier(self._spec(*entry), place, barrier.name, len(entries))
+                shares.append(Share(worker, worker.technology.inside(spec, worker.site)))
+            failure = execute_batch(shares, LONGEST_SILENCE_S, found.__setitem__)
+        if failure is not None:
+            raise RunError(failure, hint="`--mode turns` runs one command at a time", code="run.worker")
+        outcomes = [
+            self._public(found[side], contender, layout)
+            for side, (contender, _, layout) in enumerate(entries)
+        ]
+        return flagged(outcomes)
+
+    def _spec(self, contender: Contender, batch: int, layout: Layout | None) -> RunSpec:
         folder = Path.cwd() if contender.folder is None else contender.folder
-        words = (located(contender.words[0], folder), *contender.words[1:])
-        spec = replace(self._frame, id=f"b{batch}", command=words, working_directory=str(folder))
-        (outcome,) = self._worker.execute(spec, timeout_s=LONGEST_SILENCE_S)
+        frame, reading = self._frame, contender.reading
+        program, *arguments = contender.words if reading is None else reading.filled(contender.words)
+        words = (located(program, folder), *arguments)
+        if reading is not None:
+            reading.scratch.clear()
+            frame = replace(
+                frame,
+                environment={**frame.environment, **reading.environment},
+                standard_output=OutputStream.appended(str(reading.scratch.output)),
+            )
+        if layout is not None:
+            frame = replace(
+                frame,
+                environment={**frame.environment, PADDING_VARIABLE: "x" * layout.padding_bytes},
+                placement=replace(frame.placement, randomise_addresses=layout.is_randomised),
+            )
+        return replace(frame, id=f"b{batch}", command=words, working_directory=str(folder))
+
+    def _public(self, outcome: RunOutcome, contender: Contender, layout: Layout | None) -> RunOutcome:
+        """Give what may be recorded of an outcome, with what is known of the run beside it."""
+        reading = contender.reading
         if self._terms.output is Output.SHOW and outcome.standard_output is not None:
             sys.stderr.write(outcome.standard_output.text)
-        return replace(
+        outcome = replace(
             outcome,
             standard_output=_public(outcome.standard_output),
             standard_error=_public(outcome.standard_error),
         )
+        if layout is not None:
+            is_randomised = layout.is_randomised and self._kernel_randomises
+            drawn = {
+                PADDING: Quantity(layout.padding_bytes, PADDING_VARIABLE, STEP_BYTES),
+                RANDOMISED: Quantity(int(is_randomised), "personality", 1),
+            }
+            outcome = replace(outcome, quantities={**outcome.quantities, **drawn})
+        is_reported = reading is not None or self._terms.metric is Metric.REPORTED
+        return _with_report(outcome, reading) if is_reported else outcome
 
     def judge(self, contender: Contender, outcome: RunOutcome) -> None:
         """Refuse an outcome that says nothing about the command's speed.
@@ -97,6 +186,8 @@ class Launches:
             If this host cannot measure what is compared.
         """
         status = outcome.status
+        if status is RunStatus.LAUNCHER_FAILED and outcome.exit_code == 0:
+            raise self._failed(contender, outcome)
         if status is RunStatus.LAUNCHER_FAILED and (hint := _shell_hint(contender)) is not None:
             message = f"cannot run `{contender.words[0]}`: {outcome.message}"
             raise RunError(message, hint=hint, code="run.not-executed")
@@ -104,7 +195,7 @@ class Launches:
         if status.is_failure and not (status.is_own_failure and self._terms.ignores_failure):
             raise self._failed(contender, outcome)
         metric = self._terms.metric
-        if outcome.value(metric.quantity) is None:
+        if metric is not Metric.REPORTED and outcome.value(metric.quantity) is None:
             message = f"cannot measure {metric.words} here: {outcome.missing(metric.quantity)}"
             raise CapabilityError(message, hint="steelyard doctor", code="capability.metric")
 
@@ -116,6 +207,12 @@ class Launches:
         else:
             how = f"{outcome.status}: {outcome.message}"
         text = "" if outcome.standard_error is None else outcome.standard_error.text
+        if contender.reading is not None:
+            has_ended = outcome.status is RunStatus.LAUNCHER_FAILED
+            did = f"reported no time: {outcome.message}" if has_ended else f"failed with {how}"
+            said = last_lines(text) or last_lines(contender.reading.scratch.said())
+            message = f"`{contender.benchmark}` in {contender.side} {did}" + (f": {said}" if said else "")
+            return RunError(message, hint=f"it was run by `{contender.text}`", code="run.failed")
         said = last_lines(text)
         message = f"`{contender.text}` failed with {how}" + (f": {said}" if said else "")
         can_inherit = self._terms.isolation == BARE
@@ -127,6 +224,22 @@ class Launches:
         return RunError(
             message, hint="; ".join([*hints, "--ignore-failure counts such runs"]), code="run.failed"
         )
+
+
+def _with_report(outcome: RunOutcome, reading: Reading | None) -> RunOutcome:
+    """Add the time that a run reports; a command without a harness reports none, and its wall time counts."""
+    own = tuple(each for each in outcome.own if each.metric != REPORTED)
+    value_ns: float | None = outcome.value("wall_ns")
+    if reading is not None and outcome.status.is_failure:
+        return replace(outcome, own=own)
+    if reading is not None:
+        try:
+            value_ns = reading.value_ns()
+        except DataError as error:
+            return replace(outcome, own=own, status=RunStatus.LAUNCHER_FAILED, message=error.message)
+    if value_ns is None:
+        return replace(outcome, own=own)
+    return replace(outcome, own=(*own, OwnMeasurement(REPORTED, float(value_ns), "ns")))
 
 
 def _shell_hint(contender: Contender) -> str | None:

@@ -8,6 +8,7 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Final, Self
 
+from steelyard.analyse.comparison.quantile_ratio import Quantile
 from steelyard.run.progress import format_left
 from steelyard.studies.comparison.claim import signed_percent
 from steelyard.studies.comparison.contender import short
@@ -43,6 +44,11 @@ class LiveLine:
         self._stream.write(_CLEAR)
         self._stream.flush()
 
+    def say(self, text: str) -> None:
+        """Write a line that stays."""
+        self._stream.write(f"{_CLEAR}{text}\n")
+        self._stream.flush()
+
     def block_done(self, measuring: Measuring) -> None:
         """Write the line anew, unless it was written just now."""
         now_s = time.monotonic()
@@ -69,7 +75,10 @@ def progress_text(measuring: Measuring) -> str:
     contenders = measuring.entrants.contenders
     # Of a suite, what is open: a line has no room for more.
     shown = [duel for duel in measuring.duels if duel.is_open or len(measuring.contests) == 1]
-    known = [f"{short(contenders[duel.contender].name, NAME_WIDTH)} {_known(duel)}" for duel in shown]
+    known = [
+        f"{short(contenders[duel.contender].name, NAME_WIDTH)}{_at(duel, ' ')} {_known(duel)}"
+        for duel in shown
+    ]
     return "; ".join([head, *known])
 
 
@@ -88,8 +97,15 @@ def expected_left_s(measuring: Measuring) -> float | None:
     return min(needed_s, rest_s)
 
 
+def _at(duel: Duel, gap: str) -> str:
+    statistic = duel.sequence.design.statistic
+    return f"{gap}{statistic}" if isinstance(statistic, Quantile) else ""
+
+
 def _known(duel: Duel) -> str:
     look = duel.known
+    if _at(duel, "") and (look is None or look.low <= 0):
+        return f"from {duel.next_look} runs on"
     if look is None or look.low <= 0:
         return (
             f"{signed_percent(math.exp(statistics.median(duel.differences)))} so far"

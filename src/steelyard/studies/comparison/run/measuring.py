@@ -6,25 +6,29 @@ import statistics
 import time
 from collections import deque
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from steelyard.analyse.comparison.duel import Duel, difference_of
+from steelyard.analyse.comparison.duel import Duel, eliminate
 from steelyard.analyse.comparison.sequential import SequentialComparison
 from steelyard.errors import RunError, UsageError
+from steelyard.studies.comparison.modes.layout import layout_of
 from steelyard.studies.comparison.run.launch import execute_line
 from steelyard.studies.comparison.sample import Run
-from steelyard.studies.comparison.terms import MEASURE, WARMUP
+from steelyard.studies.comparison.terms import MEASURE, WARMUP, Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
+    from steelyard.analyse.comparison.sequential import Design
     from steelyard.model import Batch, Plan
     from steelyard.studies.comparison.contender import Contender, Field
     from steelyard.studies.comparison.run.launch import Launches
     from steelyard.studies.comparison.run.recorder import Recorder
+    from steelyard.studies.comparison.run.resumption import Resumed
     from steelyard.studies.comparison.terms import Terms
 
 _REMEMBERED_BLOCKS: Final = 20
@@ -32,6 +36,9 @@ _REMEMBERED_BLOCKS: Final = 20
 
 class Watcher(Protocol):
     """Told how far the measuring is."""
+
+    def say(self, text: str) -> None:
+        """Say what somebody must know before the first run."""
 
     def block_done(self, measuring: Measuring) -> None:
         """Say that a block is over."""
@@ -70,7 +77,9 @@ class Contest:
     def __init__(self, blocks: Iterator[list[Batch]], duels: list[Duel]) -> None:
         self.duels = duels
         self.failure: RunError | None = None
-        self.blocks = 0
+        self.is_over = False
+        """Whether its plan has no runs left."""
+        self.blocks = self.blocks_before = 0
         self.spent_s = 0.0
         self._ahead = blocks
         self._began_s = self._before_s = 0.0
@@ -82,6 +91,11 @@ class Contest:
         return self.failure is None and any(duel.is_open for duel in self.duels)
 
     @property
+    def new_blocks(self) -> int:
+        """Measured blocks since it began, or went on."""
+        return self.blocks - self.blocks_before
+
+    @property
     def block_s(self) -> float:
         """Time a block takes [s]; 0 before the first."""
         return statistics.median(self._block_s) if self._block_s else 0.0
@@ -91,9 +105,24 @@ class Contest:
         """Time the next block may take: beside load half of them outlast the median [s]."""
         return max(self._block_s, default=0.0)
 
+    @property
+    def first_look_s(self) -> float:
+        """Time until each of its comparisons that is open was looked at once [s]."""
+        missing = [
+            duel.next_look - len(duel.differences)
+            for duel in self.duels
+            if duel.is_open and not duel.sequence.looks
+        ]
+        return max(missing, default=0) * self.block_s
+
     def next_block(self) -> list[Batch] | None:
         """Give the runs of the next block; ``None`` behind the last."""
         return next(self._ahead, None)
+
+    def leave_out(self, blocks: Collection[int]) -> None:
+        """Leave out blocks that are measured already."""
+        ahead = self._ahead
+        self._ahead = (block for block in ahead if block[0].block not in blocks)
 
     def begin_block(self) -> None:
         """Count the time of a block from now on."""
@@ -137,6 +166,7 @@ class Measuring:
         recorder: Recorder,
         clock: BudgetClock | None = None,
     ) -> None:
+        self.plan = plan
         self.terms = terms
         self.entrants = entrants
         self.runs: list[Run] = []
@@ -144,8 +174,12 @@ class Measuring:
         self.is_spent = False
         self.startup_s = 0.0
         self.duels = [
-            Duel(*pair, SequentialComparison(design), next_look=terms.extent.blocks_min)
-            for pair, design in zip(entrants.pairs, terms.designs(len(entrants.pairs)), strict=True)
+            Duel(
+                *pair,
+                SequentialComparison(design),
+                next_look=self._first_look(design),
+            )
+            for pair, design in terms.questions(entrants.pairs)
         ]
         self.contests = [
             Contest(
@@ -154,15 +188,55 @@ class Measuring:
             )
             for members in entrants.contests
         ]
+        # Where the minutes do not suffice for all, other revisions have others measured.
+        self._lots = {
+            contest: sha256(f"{plan.id} {place}".encode()).digest()
+            for place, contest in enumerate(self.contests)
+        }
+        fewest = max(terms.fewest_runs(entrants.pairs).values(), default=terms.extent.blocks_min)
+        self._extent = replace(terms.extent, blocks_min=fewest)
+        self._resumed: Resumed | None = None
         self._launches = launches
         self._recorder = recorder
         self._clock = clock or BudgetClock(time.monotonic())
         self._latest: dict[int, float] = {}
 
+    def _first_look(self, design: Design) -> int:
+        extent = self.terms.extent
+        return max(extent.blocks_min, design.first_look(extent.blocks_max))
+
+    def go_on(self, resumed: Resumed) -> None:
+        """Begin where a comparison stopped; its warm-up is repeated and not recorded again."""
+        self._resumed, self._extent = resumed, resumed.extent
+        self.runs, self.duels = list(resumed.runs), list(resumed.duels)
+        for contest, members in zip(self.contests, self.entrants.contests, strict=True):
+            measured = {run.block for run in self.runs if run.phase == MEASURE and run.contender in members}
+            contest.duels = [duel for duel in self.duels if duel.contender in members]
+            contest.blocks = contest.blocks_before = len(measured)
+            used = max((resumed.blocks_used.get(member, 0) for member in members), default=0)
+            contest.leave_out(range(self.terms.warmup, used))
+        for duel in self.duels:
+            if not duel.sequence.looks:
+                duel.next_look = self._first_look(duel.sequence.design)
+
     @property
     def elapsed_s(self) -> float:
         """Time since the begin, start-up, warm-up and waiting included [s]."""
         return time.monotonic() - self._clock.began_s
+
+    @property
+    def total_s(self) -> float:
+        """Time since the begin, and before if it goes on [s]."""
+        return self.elapsed_s + self.earlier_s
+
+    @property
+    def earlier_s(self) -> float:
+        """Time that it took before it goes on [s]."""
+        return self._resumed.elapsed_s if self._resumed else 0.0
+
+    def _share(self, contest: Contest) -> float:
+        """Give how much of the largest experiment is over."""
+        return self._extent.fraction(contest.new_blocks, self.elapsed_s)
 
     @property
     def end(self) -> str:
@@ -189,14 +263,16 @@ class Measuring:
             while (contest := self._next_contest()) is not None:
                 batches = contest.next_block()
                 if batches is None:
-                    break
+                    contest.is_over = True
+                    continue
                 with self._failing_alone(contest):
                     self._execute_block(contest, batches, watcher)
+            self._look_last()
         except KeyboardInterrupt:
             self.is_interrupted = True
             for contest in self.contests:
                 for duel in contest.duels:
-                    duel.look(self.terms.extent.fraction(contest.blocks, self.elapsed_s))
+                    duel.look(duel.fraction(self._share(contest)))
         except BaseException:
             self._recorder.settle()
             with suppress(RunError):  # the failure on its way says more
@@ -240,69 +316,113 @@ class Measuring:
         if failure is not None and len(self.contests) == 1:
             raise failure
 
+    def _look_last(self) -> None:
+        """Look at what is open where the time ended with a block that nobody judged, such as a warm-up."""
+        for duel in (duel for contest in self.contests if contest.is_open for duel in contest.duels):
+            self.is_spent = True
+            if duel.is_open and duel.differences:
+                duel.look(duel.fraction(1.0))
+
     def _members(self, contest: Contest) -> list[Contender]:
         numbers = {number for duel in contest.duels for number in (duel.baseline, duel.contender)}
         return [self.entrants.contenders[number] for number in sorted(numbers)]
 
     def _next_contest(self) -> Contest | None:
-        """Give the open contest on which the least time was spent of those whose next block fits."""
-        fitting = [each for each in self.contests if each.is_open and self._fits(each)]
-        return min(fitting, key=lambda contest: contest.spent_s, default=None)
+        """Give the open contest on which the least time was spent of those whose next block fits.
+
+        The first turns are in an order that is drawn for the plan.
+
+        Where the time does not suffice for the first looks at those that were begun, no other one is begun:
+        all would be without a verdict.
+        """
+        fitting = [each for each in self.contests if each.is_open and not each.is_over and self._fits(each)]
+        begun = [each for each in fitting if each.spent_s > 0]
+        if begun and sum(each.first_look_s for each in begun) > self._left_s:
+            fitting = begun
+        return min(fitting, key=lambda each: (each.spent_s, self._lots[each]), default=None)
+
+    @property
+    def _left_s(self) -> float:
+        """Time of the budget that is left for blocks [s]."""
+        return self._extent.budget_s - self.elapsed_s - self._clock.closing_s
 
     def _fits(self, contest: Contest) -> bool:
-        if not any(each.blocks for each in self.contests):
-            return True
+        # Something is measured in any case; a whole suite of warm-ups is not.
+        if not any(each.new_blocks for each in self.contests):
+            longest = max((each.spent_s for each in self.contests if each.is_open), default=0.0)
+            if contest.spent_s == longest:
+                return True
         needed_s = contest.longest_block_s + self._clock.closing_s
         if not any(duel.sequence.looks for duel in self.duels):
             needed_s += self._clock.first_look_s
-        return not self.terms.extent.is_spent(contest.blocks, self.elapsed_s, needed_s)
+        return not self._extent.is_spent(contest.new_blocks, self.elapsed_s, needed_s)
 
     def _execute_block(self, contest: Contest, batches: Sequence[Batch], watcher: Watcher) -> None:
-        is_warmup = batches[0].block < self.terms.warmup
+        phase = self.terms.phase_of(batches[0].block)
         wanted = {
             number for duel in contest.duels if duel.is_open for number in (duel.baseline, duel.contender)
         }
         self._recorder.admit(batches[0].number)
         contest.begin_block()
         self._latest.clear()
-        for batch in batches:
-            contender = self.entrants.contenders[batch.cell % len(self.entrants.contenders)]
-            if contender.number in wanted:
-                self._execute_run(contender, batch, WARMUP if is_warmup else MEASURE)
+        count = len(self.entrants.contenders)
+        runs = [
+            (self.entrants.contenders[batch.cell % count], batch)
+            for batch in batches
+            if batch.cell % count in wanted
+        ]
+        is_duet = self.terms.mode is Mode.DUET and len(runs) > 1
+        for together in [runs] if is_duet else [[run] for run in runs]:
+            self._execute_runs(together, phase)
         contest.spend()
-        if not is_warmup:
+        if phase == MEASURE:
             contest.blocks += 1
             self._judge(contest)
         watcher.block_done(self)
         contest.spend()
 
-    def _execute_run(self, contender: Contender, batch: Batch, phase: str) -> None:
-        execute_line(contender.hooks.prepare, "--prepare", contender.folder)
-        outcome = self._launches.execute(contender, batch.number)
-        self._recorder.keep(batch.number, outcome)
-        self._launches.judge(contender, outcome)
-        run = Run.of(outcome, (contender.number, batch.block, batch.number), phase)
-        self.runs.append(run)
-        self._recorder.note(run)
-        value = getattr(run, self.terms.metric.quantity)
-        if value:
-            self._latest[contender.number] = float(value)
-        execute_line(contender.hooks.conclude, "--conclude", contender.folder)
+    def _execute_runs(self, runs: Sequence[tuple[Contender, Batch]], phase: str) -> None:
+        """Execute one run, or those of a duet together."""
+        for contender, _ in runs:
+            execute_line(contender.hooks.prepare, "--prepare", contender.folder)
+        entries = [
+            (each, batch.number, layout_of(self.terms, (each.number, batch.block, batch.number)))
+            for each, batch in runs
+        ]
+        if len(entries) > 1:
+            outcomes = self._launches.execute_together(entries)
+        else:
+            outcomes = [self._launches.execute(*entry) for entry in entries]
+        is_kept = not (self._resumed and phase == WARMUP)
+        if is_kept:
+            for worker, ((_, batch), outcome) in enumerate(zip(runs, outcomes, strict=True)):
+                self._recorder.keep(batch.number, outcome, worker)
+        for (contender, batch), outcome in zip(runs, outcomes, strict=True):
+            self._launches.judge(contender, outcome)
+            run = Run.of(outcome, (contender.number, batch.block, batch.number), phase)
+            if is_kept:
+                self.runs.append(run)
+                self._recorder.note(run)
+            value = getattr(run, self.terms.metric.quantity)
+            if value:
+                self._latest[contender.number] = float(value)
+        for contender, _ in runs:
+            execute_line(contender.hooks.conclude, "--conclude", contender.folder)
 
     def _judge(self, contest: Contest) -> None:
         """Take the differences of a block, and look where it is time."""
         for duel in contest.duels:
             if duel.is_open and {duel.baseline, duel.contender} <= self._latest.keys():
-                duel.differences.append(
-                    difference_of(self._latest[duel.baseline], self._latest[duel.contender])
-                )
+                duel.add(self._latest[duel.baseline], self._latest[duel.contender])
         self.is_spent = not any(self._fits(each) for each in self.contests if each.is_open)
         for each in self.contests if self.is_spent else (contest,):
             is_last = self.is_spent or not self._fits(each)
-            fraction = 1.0 if is_last else self.terms.extent.fraction(each.blocks, self.elapsed_s)
+            share = 1.0 if is_last else self._share(each)
             for duel in each.duels:
                 if duel.is_open and (is_last or len(duel.differences) >= duel.next_look):
-                    duel.look(fraction)
+                    duel.look(duel.fraction(share))
+            if self.terms.is_best:
+                eliminate(each.duels)
 
 
 def _require_untouched(contender: Contender, written: dict[Path, dict[str, tuple[int, int]]]) -> None:

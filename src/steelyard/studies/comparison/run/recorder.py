@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from steelyard.model import RunOutcome
-    from steelyard.record.ledger import Ledger
     from steelyard.run.machine.preparation import BatchGate
     from steelyard.studies.comparison.sample import Run
 
@@ -16,18 +17,34 @@ PERIOD_S: Final = 1.0
 millisecond alone both would take longer than the run."""
 
 
+class RunSink(Protocol):
+    """Keeps runs: a ledger, or the journal of a host."""
+
+    def begin_attempt(self, batch: int) -> int:
+        """Begin a run; give the number of the attempt."""
+
+    def record(self, batch: int, attempt: int, worker: int, outcome: RunOutcome) -> None:
+        """Keep its outcome."""
+
+    def note_disturbance(self, batch: int, attempt: int, reasons: Sequence[str]) -> None:
+        """Label it with what disturbed it."""
+
+    def complete_together(self, attempts: Sequence[tuple[int, int]]) -> None:
+        """Declare runs complete."""
+
+
 class Recorder:
     """Keeps runs; a context manager that leaves nothing open.
 
     Parameters
     ----------
-    ledger : Ledger or None
+    ledger : RunSink or None
         Where; ``None`` keeps nothing on disk.
     gate : BatchGate
         Asked between blocks.
     """
 
-    def __init__(self, ledger: Ledger | None, gate: BatchGate) -> None:
+    def __init__(self, ledger: RunSink | None, gate: BatchGate) -> None:
         self._ledger = ledger
         self._gate = gate
         self._open: list[tuple[int, int]] = []
@@ -55,11 +72,11 @@ class Recorder:
         self._gate(batch)
         self._since_s = time.monotonic()
 
-    def keep(self, batch: int, outcome: RunOutcome) -> None:
-        """Keep an outcome; it survives the death of this process."""
+    def keep(self, batch: int, outcome: RunOutcome, worker: int = 0) -> None:
+        """Keep an outcome of a worker; it survives the death of this process."""
         if self._ledger is not None:
             attempt = self._ledger.begin_attempt(batch)
-            self._ledger.record(batch, attempt, 0, outcome)
+            self._ledger.record(batch, attempt, worker, outcome)
             self._open.append((batch, attempt))
 
     def note(self, run: Run) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.charts.forest import (
+    MOST_ROWS,
     as_percent,
     forest,
     forest_row,
@@ -63,7 +64,7 @@ def _differences(compared: Sequence[Finding]) -> Figure | None:
             found_tones(RATIO_TONES, rows),
             difference("value", "difference to the first [%]", SMALL_PERCENT if is_log else None),
         ),
-        datasets={"intervals": dataset(rows)},
+        datasets={"intervals": dataset(rows, MOST_ROWS)},
     )
 
 
@@ -120,5 +121,5 @@ def _means(cells: Sequence[Finding]) -> Figure | None:
         + more_rows(len(chosen)),
         alternative="Means with their intervals, a row per cell",
         spec=forest(rows, tones, numeric("value", f"mean {metric} [{unit}]", "x", **scale), at=None),
-        datasets={"intervals": dataset(rows)},
+        datasets={"intervals": dataset(rows, MOST_ROWS)},
     )

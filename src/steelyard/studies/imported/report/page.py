@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.model.finding import read_findings
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.report.page import Notice, Opening, Pairs, Section
-from steelyard.report.sentence import Part, Phrasing, Statement, plain
+from steelyard.report.sentence import Part, Phrasing, Statement, plain, sentence_of
 from steelyard.studies.imported import STUDY
 from steelyard.studies.imported.report.figures import opening_figure
 from steelyard.studies.imported.report.tables import (
@@ -40,6 +40,9 @@ PHRASING: Final = Phrasing(
             "{estimates.ratio:signed}, but too few runs for a verdict",
         },
     }
+)
+_ONE_SAMPLE: Final = (
+    "the mean {subject.metric} of {subject.workload} is {estimates.mean}, {estimates.mean:interval}"
 )
 MOST_SENTENCES: Final = 6
 
@@ -79,7 +82,7 @@ def _answer(findings: FindingSet) -> Iterator[Statement]:
         comparisons = f"{len(compared)} comparison{'s' * (len(compared) != 1)}"
         text = f"{comparisons} with the first alternative: {_counted(compared)}."
         yield Statement((Part(text, compared[0].id if len(compared) == 1 else None),))
-    yield plain(samples)
+    yield sentence_of(_ONE_SAMPLE, cells[0]) if len(cells) == 1 else plain(samples)
     published = findings.of("published_value")
     if published:
         agreeing = sum(finding.verdict == "agrees" for finding in published)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from steelyard.report.charts.forest import (
+    MOST_ROWS,
     as_percent,
     forest,
     forest_row,
@@ -135,7 +136,7 @@ def difference_figure(shown: Shown) -> Figure | None:
             found_tones(DIFFERENCE_TONES, rows),
             difference("value", "difference of the second [%]", 10.0 if is_wide_axis else None),
         ),
-        datasets={"intervals": dataset(rows)},
+        datasets={"intervals": dataset(rows, MOST_ROWS)},
     )
 
 

@@ -152,7 +152,7 @@ SPEEDUP: Final = judged_table(
         *_where_known(
             "serial_fraction", "serial fraction", "of this point alone, by Karp and Flatt", in_terminal=False
         ),
-        *_where_known("rate", "rate", "median of the trials"),
+        *_where_known("rate", "rate", "median of the trials", in_terminal=False),
         text(
             "crowd",
             lambda each: Value("more than cores" if each.facts["oversubscribed"] else ""),

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 
-from steelyard.analyse.intervals.clustering import Units, choose_level, group_units
+from steelyard.analyse.intervals.clustering import HOST, Units, choose_level, group_units
 from steelyard.errors import DataError
+from steelyard.record.placed.hosts import machine_of
 from steelyard.record.tables import read_measurements, read_runs
 from steelyard.units import SECONDS_PER_UNIT
 
@@ -93,7 +94,8 @@ class CellData:
     key : CellKey
         Its levels.
     host, block, batch, worker, iteration : ndarray of int64
-        Labels, shape (n,). `iteration` counts from 1 within a worker of a batch.
+        Labels, shape (n,). `host` is the machine: nodes that are one machine are no independent hosts.
+        `iteration` counts from 1 within a worker of a batch.
     clocks : dict
         Times [s] by metric, shape (n,), not a number where missing.
     start, end : ndarray of float64
@@ -134,6 +136,14 @@ class CellData:
         labels = self.labels(metric)
         chosen = choose_level([labels]) if level is None else level
         return group_units(chosen, labels[chosen], self.values(metric))
+
+    def by_host(self, metric: str = "cpu") -> dict[int, Units]:
+        """Group a metric by host, and on each by the blocks that it ran."""
+        labels, values = self.labels(metric), self.values(metric)
+        masks = {int(host): labels[HOST] == host for host in np.unique(labels[HOST])}
+        return {
+            host: group_units("block", labels["block"][mine], values[mine]) for host, mine in masks.items()
+        }
 
     def series(self, metric: str = "cpu") -> list[tuple[str, NDArray[np.int64]]]:
         """Give each worker of each batch with the positions of its measured iterations, in order."""
@@ -255,7 +265,9 @@ def _joined(runs: pl.DataFrame, measurements: pl.DataFrame) -> pl.DataFrame:
 
 
 def _cells(frame: pl.DataFrame, plan: Plan) -> list[CellData]:
-    hosts = {name: code for code, name in enumerate(frame["host_id"].unique().sort())}
+    machine = {name: machine_of(name) for name in frame["host_id"].unique()}
+    codes = {name: code for code, name in enumerate(sorted(set(machine.values())))}
+    hosts = {name: codes[each] for name, each in machine.items()}
     counters = [name for name in frame.columns if name.startswith(COUNTER_PREFIX)]
     found = []
     for (number,), part in frame.group_by("cell", maintain_order=True):

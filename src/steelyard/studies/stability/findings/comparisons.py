@@ -10,12 +10,14 @@ import numpy as np
 
 from steelyard.analyse.comparison.equivalence import Margin, RatioTest, Verdict, ratio_test, verdict_of
 from steelyard.analyse.comparison.multiplicity import benjamini_hochberg
+from steelyard.analyse.comparison.over_hosts import ratio_over_hosts
 from steelyard.analyse.comparison.published_rule import PublishedClass, published_class
 from steelyard.analyse.intervals.bootstrap import Statistic, bootstrap_intervals
-from steelyard.analyse.intervals.clustering import choose_level, intraclass_share
+from steelyard.analyse.intervals.clustering import HOST, choose_level, intraclass_share
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 from steelyard.model import Estimate, Finding
 from steelyard.studies.analysis_parts import FEW_UNITS, SHARED_BATCHES, finding, finite, of_cells
+from steelyard.studies.stability.findings.hosts import on_these_hosts, sides_by_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -91,9 +93,11 @@ def _compare(
         return Comparison(pair, statistic, sides, "worker", nothing, None, None)
     level = choose_level([side.cell.labels(METRIC) for side in (first, second)])
     units = [side.cell.units(METRIC, level) for side in (first, second)]
-    test = ratio_test(
-        units[0].statistics(statistic), units[1].statistics(statistic), options.margin(statistic)
-    )
+    margin = options.margin(statistic)
+    if level == HOST:
+        test = ratio_over_hosts(sides_by_host([(first.cell, second.cell)], statistic), margin)
+    else:
+        test = ratio_test(units[0].statistics(statistic), units[1].statistics(statistic), margin)
     shares = [share for each in units if (share := intraclass_share(each)) is not None]
     p_spread = None
     if not statistic.is_location and not test.is_descriptive:
@@ -201,6 +205,9 @@ def _estimates(each: Comparison, margin: Margin) -> dict[str, Estimate]:
         measurements,
         guaranteed=each.test.is_guaranteed and not _shares_batches(each),
     )
+    first, second = each.sides
+    if first is not None and second is not None:
+        found |= on_these_hosts([(first.cell, second.cell)], each.statistic, each.test)
     return found
 
 
@@ -219,6 +226,8 @@ def _warnings(each: Comparison) -> list[str]:
         return []
     if each.test.is_descriptive:
         count = min(each.test.units)
+        if each.level == HOST:
+            return [f"{FEW_UNITS}: a side has {count} hosts, a verdict needs {FEWEST_UNITS}; add hosts"]
         units = f"{count} independent unit{'s' * (count != 1)} (workers of a batch)"
         return [f"{FEW_UNITS}: a side has {units}, a verdict needs {FEWEST_UNITS}; run more blocks"]
     if _shares_batches(each):

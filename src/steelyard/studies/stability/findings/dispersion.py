@@ -6,10 +6,10 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from steelyard.analyse.intervals.bootstrap import Statistic
-from steelyard.analyse.intervals.dispersion import Pooled, growth_starts, pooled_statistics
+from steelyard.analyse.intervals.dispersion import BOOTSTRAP, Pooled, growth_starts, pooled_statistics
 from steelyard.model import Estimate, Finding
 from steelyard.studies.analysis_parts import estimate_of, finding, finite, of_cells
 from steelyard.studies.stability.findings.cells import HOMOGENOUS, NO_AFFINITY, SINGLE
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from steelyard.studies.analysis_options import AnalysisOptions
     from steelyard.studies.stability.findings.cells import CellData, CellKey, Recorded
-
-METHOD: Final = "percentile-cluster-bootstrap"
 
 Loads = dict[int, tuple["CellData", Pooled]]
 
@@ -134,11 +132,11 @@ def _least_steady(isolation: str, workers: int, worst: _CellAtLoad, options: Ana
 
 
 def _percent_of(worst: _CellAtLoad | None) -> Estimate:
-    return Estimate(None, "percent", METHOD) if worst is None else _percent(worst.cv)
+    return Estimate(None, "percent", BOOTSTRAP) if worst is None else _percent(worst.cv)
 
 
 def _percent(pooled: Pooled) -> Estimate:
-    return estimate_of(pooled, unit="percent", method=METHOD, scale=100.0)
+    return estimate_of(pooled, unit="percent", scale=100.0)
 
 
 def _recommendation(

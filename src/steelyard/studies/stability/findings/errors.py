@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +11,7 @@ import numpy as np
 from steelyard.analyse.intervals.bootstrap import Statistic
 from steelyard.analyse.intervals.clustering import choose_level, group_units
 from steelyard.analyse.intervals.describe import mean
-from steelyard.analyse.intervals.dispersion import Pooled, pooled_statistics
+from steelyard.analyse.intervals.dispersion import pooled_statistics
 from steelyard.studies.analysis_parts import estimate_of, finding, of_cells
 from steelyard.studies.stability.findings.cells import NO_AFFINITY, OWN, UNSTATED
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 LIMITS_PERCENT: Final = (20, 10, 5)
 """SOURCE: the evaluation of isolate counts groups with a relative error above 20, 10 and 5 percent."""
-
-_METHOD: Final = "percentile-cluster-bootstrap"
 
 
 def outside_errors(recorded: Recorded, options: AnalysisOptions) -> list[Finding]:
@@ -50,13 +49,8 @@ def _error(cell: CellData, metric: str, recorded: Recorded, options: AnalysisOpt
     found = pooled_statistics(units, options.resampling(recorded.plan.seed, cell.number))
     typical = mean(own[paired])
     spread = found[Statistic.SD]
-    relative = Pooled(
-        spread.value / typical,
-        spread.low / typical,
-        spread.high / typical,
-        spread.units,
-        spread.measurements,
-        spread.guaranteed,
+    relative = replace(
+        spread, value=spread.value / typical, low=spread.low / typical, high=spread.high / typical
     )
     subject = {"metric": metric, **cell.key.subject()}
     cv_percent = 100 * relative.value
@@ -65,9 +59,9 @@ def _error(cell: CellData, metric: str, recorded: Recorded, options: AnalysisOpt
         subject,
         group_of(cv_percent),
         estimates={
-            "mean": estimate_of(found[Statistic.MEAN], unit="s", method=_METHOD),
-            "sd": estimate_of(spread, unit="s", method=_METHOD),
-            "cv": estimate_of(relative, unit="percent", method=_METHOD, scale=100.0),
+            "mean": estimate_of(found[Statistic.MEAN], unit="s"),
+            "sd": estimate_of(spread, unit="s"),
+            "cv": estimate_of(relative, unit="percent", scale=100.0),
         },
         facts={"n": int(paired.sum()), "mean_own_s": typical},
         evidence=of_cells(

@@ -6,14 +6,23 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from steelyard.analyse.comparison.equivalence import RatioTest, Verdict, ratio_test, verdict_of
+from steelyard.analyse.comparison.equivalence import (
+    OVER_HOSTS,
+    WELCH,
+    RatioTest,
+    Verdict,
+    ratio_test,
+    verdict_of,
+)
 from steelyard.analyse.comparison.multiplicity import benjamini_hochberg
+from steelyard.analyse.comparison.over_hosts import ratio_over_hosts
 from steelyard.analyse.intervals.bootstrap import Statistic
 from steelyard.analyse.intervals.clustering import choose_level
 from steelyard.analyse.intervals.combine import combined_ratio
 from steelyard.model import Estimate, Finding
 from steelyard.studies.analysis_parts import FEW_UNITS, finding, finite, of_cells
 from steelyard.studies.stability.findings.cells import NO_AFFINITY, SINGLE
+from steelyard.studies.stability.findings.hosts import has_several_hosts, on_these_hosts, sides_by_host
 from steelyard.studies.stability.findings.pairs import BASELINE, SANDBOXED
 
 if TYPE_CHECKING:
@@ -24,8 +33,12 @@ if TYPE_CHECKING:
     from steelyard.studies.analysis_options import AnalysisOptions
     from steelyard.studies.stability.findings.cells import CellData, Recorded
 
-_METHOD: Final = "welch-log-ratio, geometric mean over cells"
+_METHODS: Final = {
+    OVER_HOSTS: "t over hosts, geometric mean over cells",
+    WELCH: "welch-log-ratio, geometric mean over cells",
+}
 _FEW: Final = f"{FEW_UNITS}: a cell has fewer than 5 independent units; run more blocks"
+_FEW_HOSTS: Final = f"{FEW_UNITS}: fewer than 5 hosts, which are the units where there are several"
 
 NOT_MEASURED: Final = "not measured"
 _PINNING_VERDICTS: Final = {
@@ -61,7 +74,7 @@ def location_shifts(recorded: Recorded, options: AnalysisOptions) -> Iterator[Fi
             "location_shift",
             {"isolation": isolation, "baseline": BASELINE},
             verdict_of(test, p_different, p_equivalent, margin.level).value,
-            estimates={"ratio": _estimate(test, matched)},
+            estimates={"ratio": _estimate(test, matched), **on_these_hosts(matched, Statistic.MEAN, test)},
             facts={
                 "workloads": len(matched),
                 "margin_percent": options.margin_percent,
@@ -70,7 +83,7 @@ def location_shifts(recorded: Recorded, options: AnalysisOptions) -> Iterator[Fi
                 "adds_sandbox": isolation in SANDBOXED,
             },
             evidence=of_cells(_numbers(matched), ("cpu",), "mean"),
-            warnings=[_FEW] if matched and test.is_descriptive else [],
+            warnings=_few(test) if matched else [],
         )
 
 
@@ -118,7 +131,7 @@ def pinning_effects(recorded: Recorded, options: AnalysisOptions) -> Iterator[Fi
                     "placement": _PLACEMENTS.get(affinity, affinity),
                 },
                 evidence=of_cells(_numbers(matched), ("cpu",), "sd, pinned over not pinned"),
-                warnings=[_FEW] if test.is_descriptive else [],
+                warnings=_few(test),
             )
 
 
@@ -128,7 +141,10 @@ def identical_cells(recorded: Recorded, options: AnalysisOptions) -> Iterator[Fi
         return
     first, second = recorded.twins
     margin = options.margin(Statistic.MEAN)
-    test = ratio_test(*_sides(first, second, Statistic.MEAN), margin)
+    if has_several_hosts([(first, second)]):
+        test = ratio_over_hosts(sides_by_host([(first, second)], Statistic.MEAN), margin)
+    else:
+        test = ratio_test(*_sides(first, second, Statistic.MEAN), margin)
     differs = not test.is_descriptive and test.p_different < 1 - margin.level
     yield finding(
         "a_a",
@@ -141,11 +157,13 @@ def identical_cells(recorded: Recorded, options: AnalysisOptions) -> Iterator[Fi
             "nominal_error_percent": round(100 * (1 - margin.level), 6),
         },
         evidence=of_cells(_numbers([(first, second)]), ("cpu",), "mean"),
-        warnings=[_FEW] if test.is_descriptive else [],
+        warnings=_few(test),
     )
 
 
 def _combined(matched: Sequence[Matched], statistic: Statistic, margin: Margin) -> RatioTest:
+    if has_several_hosts(matched):
+        return ratio_over_hosts(sides_by_host(matched, statistic), margin)
     return combined_ratio([_sides(first, second, statistic) for first, second in matched], margin)
 
 
@@ -157,6 +175,12 @@ def _sides(first: CellData, second: CellData, statistic: Statistic) -> Sides:
     )
 
 
+def _few(test: RatioTest) -> list[str]:
+    if not test.is_descriptive:
+        return []
+    return [_FEW_HOSTS if test.method == OVER_HOSTS else _FEW]
+
+
 def _numbers(matched: Sequence[Matched]) -> list[int]:
     return [cell.number for pair in matched for cell in pair]
 
@@ -166,7 +190,7 @@ def _estimate(test: RatioTest, matched: Sequence[Matched]) -> Estimate:
     return Estimate(
         finite(test.ratio),
         "ratio",
-        _METHOD,
+        _METHODS.get(test.method, _METHODS[WELCH]),
         low,
         finite(test.high),
         None if low is None else 0.95,

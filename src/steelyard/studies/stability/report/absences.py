@@ -21,7 +21,7 @@ def absences(findings: FindingSet, subjects: Subjects, provenance: Provenance | 
         _no_load(subjects),
         _no_rivals(subjects),
         _no_neighbours(provenance),
-        *_no_claims(findings),
+        *_no_claims(findings, is_calibrated=_is_calibrated(provenance)),
     )
     items = [text for text in absent if text]
     return (Notice("What this report cannot say, and why", tuple(items)),) if items else ()
@@ -72,12 +72,18 @@ def _no_neighbours(provenance: Provenance | None) -> str | None:
     )
 
 
-def _no_claims(findings: FindingSet) -> Iterable[str]:
+def _is_calibrated(provenance: Provenance | None) -> bool:
+    """Tell whether each host that runs were placed on knows Steelyard's own error."""
+    hosts = [] if provenance is None else list(provenance.hosts.values())
+    return bool(hosts) and all(isinstance(each, dict) and each.get("calibration") for each in hosts)
+
+
+def _no_claims(findings: FindingSet, *, is_calibrated: bool) -> Iterable[str]:
     if findings.of("outside_error") and not findings.of("clock_trust"):
         yield "Up to which load a clock can be trusted: the load of the measurements is not stated"
     if all(finding.verdict == "not measured" for finding in findings.of("pinning_effect")):
         yield "Whether pinning helps: no cell with workers bound to CPUs was measured"
     if not findings.of("a_a"):
         yield "Whether identical cells look identical (A/A control): the data hold no repeated cell"
-    if not findings.of("calibration"):
+    if not findings.of("calibration") and not is_calibrated:
         yield "Steelyard's own error on this host: not calibrated; `steelyard doctor --calibrate` measures it"

@@ -26,7 +26,13 @@ _SHIFT_PHRASES: Final = (
     (("slower", "faster"), "{subject.isolation} needs {estimates.ratio:change}"),
     (("equivalent",), "no relevant shift in {subject.isolation}"),
     (("inconclusive",), "undecided in {subject.isolation}"),
-    (("descriptive",), "too few blocks in {subject.isolation}"),
+    (
+        ("descriptive",),
+        (
+            "too few units for a verdict in {subject.isolation}[, which on these hosts alone needs "
+            "{estimates.these_hosts:change} ({estimates.these_hosts:change_interval})]"
+        ),
+    ),
 )
 _NOT_QUIET: Final = (
     "The machine was not quiet, so dispersions are upper bounds: measure again before acting on a `none`."

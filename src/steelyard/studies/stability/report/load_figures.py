@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.report.charts.dispersion import dispersion_by_load
 from steelyard.report.charts.forest import (
+    MOST_ROWS,
     as_percent,
     forest,
     forest_row,
@@ -172,7 +173,7 @@ def workers_figure(findings: FindingSet) -> Figure | None:
             place,
             at=None,
         ),
-        datasets={"intervals": dataset(rows)},
+        datasets={"intervals": dataset(rows, MOST_ROWS)},
     )
 
 
@@ -221,7 +222,7 @@ def shift_figure(findings: FindingSet) -> Figure | None:
             found_tones(SHIFT_TONES, rows),
             difference("value", title, 1.0 if is_wide else None),
         ),
-        datasets={"intervals": dataset(rows)},
+        datasets={"intervals": dataset(rows, MOST_ROWS)},
     )
 
 

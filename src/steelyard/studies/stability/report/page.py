@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Opening
-from steelyard.studies.report_frame import page_of
+from steelyard.studies.report_frame import measuring_hosts, page_of
 from steelyard.studies.stability.report.absences import absences
 from steelyard.studies.stability.report.answer import answer, no_answer
 from steelyard.studies.stability.report.cards import cards
@@ -47,9 +47,7 @@ def build(folder: Path) -> Page:
 
 def _about(recorded: RecordedTables) -> Iterable[tuple[str, str]]:
     if (provenance := recorded.provenance) is not None:
-        name = provenance.host.get("hostname") or provenance.host_id
-        if name:
-            yield "host", str(name)
+        yield from measuring_hosts(provenance)
         if provenance.origin is not None:
             yield "imported from", provenance.origin.file_name
         elif provenance.sessions:

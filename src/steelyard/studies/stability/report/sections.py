@@ -13,7 +13,7 @@ from steelyard.report.table_spec import TableSpec, number, text
 from steelyard.studies.report_blocks import listed, present, said
 from steelyard.studies.report_repeat import repeat_section
 from steelyard.studies.stability.report import clock_tables as clocks
-from steelyard.studies.stability.report import figures, measured, tables
+from steelyard.studies.stability.report import figures, hosts, measured, tables
 from steelyard.studies.stability.report import load_figures as loads
 from steelyard.studies.stability.report import shape_tables as shapes
 from steelyard.studies.stability.report.data import missing_cells
@@ -65,6 +65,12 @@ def sections(recorded: RecordedTables, subjects: Subjects) -> tuple[Section, ...
             "Can the machine be trusted?",
             "",
             present(*_machine_trust(recorded)),
+        ),
+        Section(
+            "hosts",
+            "What differs between the hosts?",
+            "",
+            present(*hosts.blocks(recorded)),
         ),
         Section(
             "clocks",

@@ -24,6 +24,33 @@ _BETWEEN: Final = (
     "as far as {facts.looks:count} looks between batches can tell: load that came and went in between "
     "was not seen"
 )
+_SHARED: Final = (
+    "share CPUs, caches, memory and kernel, and take turns. They count as one host: blocks are the units, "
+    "and nothing here speaks of another machine"
+)
+_CELL_ON: Final = f"the mean {{subject.metric}} time of {_CELL}"
+_HOW_FAR: Final = (
+    "by a standard deviation of {estimates.between} ({estimates.between:interval})[; one more host like "
+    "these is expected {estimates.new_host:change_interval} from their middle]"
+)
+_AHEAD: Final = (
+    "{facts.low_s:seconds} to {facts.high_s:seconds} ahead of that of the host that placed the parts[, and "
+    "went {facts.drift_low_ppm:number} to {facts.drift_high_ppm:number} ppm faster]"
+)
+_COMPARABLE: Final = (
+    "can be compared to within {facts.apart_s:seconds}: clocks were at most so far from each other, and no "
+    "time was shifted by it. No finding compares start times of different hosts"
+)
+_OTHERS_TOOK: Final = (
+    "{facts.others_percent:percent} of one CPU, in {facts.turns_per_s:number} turns a second, while "
+    "{facts.parts:count} of {facts.parts_begun:count} parts were running[ ({facts.busiest})]; daemons that "
+    "place parts took {facts.placing_percent:percent} ({facts.placing}), Steelyard's process, which waits "
+    "while a run is measured, {facts.itself_percent:percent}."
+)
+_HERE: Final = (
+    "[; on these hosts alone {estimates.these_hosts:change} ({estimates.these_hosts:change_interval}), which "
+    "need not hold on others]"
+)
 _AGAINST_OTHERS: Final = (
     "{facts.noisy_batches:count} of {facts.batches:count} batches were measured beside other load"
     "[, which took up to {facts.largest_foreign_percent:percent} of the CPU time][ (most often "
@@ -40,7 +67,8 @@ def _comparison(name: str) -> dict[str, str]:
         "faster": f"The {subject} is lower by a relevant amount: {ratio}{_CLASSES}.",
         "equivalent": f"The {subject} is the same within the margin: {ratio}{_CLASSES}.",
         "inconclusive": f"The {subject} cannot be decided: {ratio}{_CLASSES}.",
-        "descriptive": f"The {subject} differs in these data, too few for a verdict: {ratio}{_CLASSES}.",
+        "descriptive": f"The {subject} differs in these data, too few for a verdict: {ratio}{_HERE}"
+        f"{_CLASSES}.",
         "NA": f"The {subject} cannot be compared: a side was not measured.",
         ANY_VERDICT: f"The {subject} is {{verdict}}: {ratio}{_CLASSES}.",
     }
@@ -121,7 +149,7 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         "{estimates.ratio:change} ({estimates.ratio:change_interval}).",
         "descriptive": "In these data, too few for a verdict, {subject.isolation} needs "
         "{estimates.ratio:change} CPU time "
-        "than {subject.baseline}.",
+        f"than {{subject.baseline}}{_HERE}.",
         "NA": "{subject.isolation} cannot be compared with {subject.baseline}: a side was not measured.",
         ANY_VERDICT: "Whether {subject.isolation} shifts the mean against {subject.baseline} is {verdict}: "
         "{estimates.ratio:change} ({estimates.ratio:change_interval}).",
@@ -191,6 +219,47 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         ANY_VERDICT: "Two identical cells ({subject.workload}, {subject.setup}) seem to differ "
         "({estimates.ratio:change}, {estimates.ratio:change_interval}): do not trust differences of "
         "this size in this report.",
+    },
+    "hosts": {
+        "independent": "The runs were placed on {facts.hosts} hosts ({facts.names}). Hosts are the outermost "
+        "units: intervals hold for further hosts like these, and a verdict needs {facts.hosts_for_a_verdict} "
+        "of them. Dispersions are those within a host.",
+        "two independent": "The runs were placed on two hosts ({facts.names}). How hosts scatter cannot be "
+        "seen from two: intervals are very wide, no verdict is given, and what holds on both need not hold "
+        "on a third. Dispersions are those within a host.",
+        "one machine": f"The {{facts.hosts}} hosts ({{facts.names}}) are nodes of one machine: "
+        f"they {_SHARED}.",
+        ANY_VERDICT: "The runs were placed on {facts.hosts} hosts ({facts.names}), of which some are one "
+        f"machine ({{facts.sharing}}): these {_SHARED}. {{facts.machines}} machines are left as units.",
+    },
+    "host_scatter": {
+        "hosts agree": f"On {{facts.hosts}} hosts {_CELL_ON} is the same within "
+        f"{{facts.margin_percent:percent}}: hosts differ {_HOW_FAR}.",
+        "hosts differ": f"On {{facts.hosts}} hosts {_CELL_ON} differs {_HOW_FAR}.",
+        ANY_VERDICT: f"Whether {_CELL_ON} differs between {{facts.hosts}} hosts is undecided: {_HOW_FAR}.",
+    },
+    "host_outlier": {
+        "outlier": "{subject.host} stands apart from most of {facts.hosts} hosts in {subject.metric} time in "
+        "{facts.cells_apart} of {facts.cells} cells, most clearly in {facts.workload} in {facts.isolation} "
+        "with {facts.setup}: {estimates.ratio:change} than the middle host (by more than "
+        "{facts.margin_percent:percent} against more than half of the hosts; the chance of any false outlier "
+        "in all {facts.comparisons} comparisons is {facts.error_percent:percent}).",
+        ANY_VERDICT: "{subject.host} does not stand apart from most of {facts.hosts} hosts in "
+        "{subject.metric} time in any of {facts.cells} cells, as far as these data can tell.",
+    },
+    "clocks": {
+        "compared": f"Start times on different hosts {_COMPARABLE}.",
+        ANY_VERDICT: f"Start times on {{facts.compared:count}} of {{facts.hosts:count}} hosts {_COMPARABLE}; "
+        "the clocks of the others were not compared.",
+    },
+    "clock": {
+        "moved": f"The clock of {{subject.host}} moved meanwhile: it was {_AHEAD}.",
+        ANY_VERDICT: f"The clock of {{subject.host}} was {_AHEAD}.",
+    },
+    "bystanders": {
+        "quiet": f"On {{subject.host}} other processes took {_OTHERS_TOOK}",
+        ANY_VERDICT: f"On {{subject.host}} other processes took {_OTHERS_TOOK} This is more than "
+        "{facts.quiet_percent:percent}: times there may be longer by it.",
     },
     "contamination": {
         ANY_VERDICT: "{facts.flagged:count} of {facts.runs:count} runs in {subject.isolation} with "

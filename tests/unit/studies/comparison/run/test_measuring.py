@@ -1,10 +1,27 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
 import numpy as np
+import pytest
 
 from steelyard.analyse.comparison.duel import Duel
 from steelyard.analyse.comparison.equivalence import Verdict
+from steelyard.analyse.comparison.interim_schedule import Extent
 from steelyard.analyse.comparison.sequential import Design, SequentialComparison
+from steelyard.studies.comparison.contender import Commands, Side
+from steelyard.studies.comparison.run import measuring
+from steelyard.studies.comparison.run.execution import Unwatched
+from steelyard.studies.comparison.run.measuring import Measuring
+from steelyard.studies.comparison.terms import Terms, draw_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from steelyard.model import Batch
+    from steelyard.studies.comparison.contender import Contender
 
 
 def grown(size: int) -> Duel:
@@ -50,3 +67,56 @@ def test_nothing_is_known_without_blocks() -> None:
     assert duel.known is not None
     assert duel.known.verdict is Verdict.NA
     assert duel.is_open
+
+
+def test_what_goes_on_spends_from_where_it_stands_to_the_next_whole_number() -> None:
+    duel = Duel(0, 1, SequentialComparison(Design()))
+    assert [duel.fraction(share) for share in (0.0, 0.3, 1.0)] == [0.0, 0.3, 1.0]
+    duel.begun = 0.4
+    assert [duel.fraction(share) for share in (0.0, 0.5, 1.0)] == pytest.approx([0.4, 0.7, 1.0])
+    duel.begun = 1.0
+    assert [duel.fraction(share) for share in (0.0, 0.5, 1.0)] == [1.0, 1.5, 2.0]
+
+
+class Clock(Measuring):
+    """Measures nothing: a run takes 50 ms of a clock of its own."""
+
+    now_s = 0.0
+
+    def _execute_runs(self, runs: Sequence[tuple[Contender, Batch]], phase: str) -> None:
+        for contender, batch in runs:
+            Clock.now_s += 0.05
+            self._latest[contender.number] = 1.0 + 0.01 * ((batch.number * 7919) % 101)
+        self.phases.append((runs[0][0].benchmark, phase))
+
+    phases: list[tuple[str, str]]
+
+
+@pytest.mark.parametrize("minutes", [1 / 6, 20.0])
+def test_time_that_does_not_suffice_for_all_suffices_for_some(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, minutes: float
+) -> None:
+    """A hundred benchmarks, of which each needs a second and more for its first look, in ten seconds."""
+    Clock.now_s = 0.0
+    monkeypatch.setattr(measuring, "time", SimpleNamespace(monotonic=lambda: Clock.now_s))
+    sides = (Side("old", tmp_path), Side("new", tmp_path))
+    names = tuple(f"b{at}" for at in range(100 if minutes < 1 else 5))
+    commands = Commands(("x",) * len(names), names, sides=sides, margins=(0.02,) * len(names))
+    entrants = commands.field()
+    terms = Terms(extent=Extent(blocks_max=40, budget_s=60 * minutes, is_strict=True)).of(entrants)
+    recorder = SimpleNamespace(admit=lambda _: None, settle=lambda: None)
+    made = Clock(draw_plan(entrants, terms), entrants, terms, None, recorder)  # type: ignore[arg-type]
+    made.phases = []
+    made.execute(Unwatched())
+    assert Clock.now_s < 60 * minutes + 0.1
+    begun = {name for name, _ in made.phases}
+    looked = [contest for contest in made.contests if any(duel.sequence.looks for duel in contest.duels)]
+    if minutes < 1:
+        assert 3 <= len(begun) < 12
+        assert begun != set(names[: len(begun)]), "drawn by lot"
+        assert len(looked) >= len(begun) - 1, "the last that is begun may have no verdict in the end"
+        assert Clock.now_s > 8
+    else:
+        # Where the time suffices all take turns from the begin.
+        assert {name for name, _ in made.phases[:10:2]} == set(names)
+        assert len(looked) == 5

@@ -1,0 +1,1 @@
+"""Which commit of a history changed a program: evidence, posterior, what to measure next."""

@@ -1,0 +1,1 @@
+"""Where an analysis computes: on this machine, or over the cells on several."""

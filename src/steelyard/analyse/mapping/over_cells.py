@@ -1,0 +1,71 @@
+"""The seam at which an analysis is mapped over cells: it makes tasks, and does not know who computes them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Found = TypeVar("Found")
+Part = TypeVar("Part")
+FoundOfTask_co = TypeVar("FoundOfTask_co", covariant=True)
+
+PARTS_PER_WORKER: Final = 8
+"""Parts of the cells for each worker: so many end together, and few cells are lost with a worker."""
+
+
+class CellTask(Protocol, Generic[FoundOfTask_co]):
+    """What is computed of some cells; it reads the tables itself and can be sent to other machines.
+
+    Whatever it draws comes from the seed of the plan and the numbers of its cells, so that neither the place
+    nor the order of the work changes a bit.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it computes, for messages: the cells by number."""
+
+    def needed_bytes(self) -> int:
+        """Estimate the memory that computing it takes; asked where it is computed."""
+
+    def compute(self) -> FoundOfTask_co:
+        """Compute it."""
+
+
+class OverCells(Protocol):
+    """Computes tasks, wherever that is."""
+
+    @property
+    def workers(self) -> int:
+        """How many tasks are computed at once; 1 says that it is this process that computes."""
+
+    def map(self, tasks: Sequence[CellTask[Found]]) -> list[Found]:
+        """Give what each task finds, in the order of the tasks."""
+
+
+class InTurn:
+    """One task after the other, in this process."""
+
+    workers: Final = 1
+
+    def map(self, tasks: Sequence[CellTask[Found]]) -> list[Found]:
+        """Give what each task finds, in the order of the tasks."""
+        return [task.compute() for task in tasks]
+
+
+IN_TURN: Final = InTurn()
+
+
+def split(items: Sequence[Part], over: OverCells) -> list[Sequence[Part]]:
+    """Cut items into parts whose sizes differ by one at most: one part where this process does all.
+
+    Examples
+    --------
+    >>> split([1, 2, 3], InTurn())
+    [[1, 2, 3]]
+    """
+    count = min(len(items), 1 if over.workers == 1 else PARTS_PER_WORKER * over.workers)
+    bounds = [len(items) * place // count for place in range(count + 1)] if count else [0]
+    return [items[begin:end] for begin, end in pairwise(bounds)]

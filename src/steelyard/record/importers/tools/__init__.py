@@ -1,0 +1,1 @@
+"""Importers of tools that measure a system or put load on one."""

@@ -1,0 +1,1 @@
+"""What other hosts recorded: their journals, and the way of these into the ledger."""

@@ -33,6 +33,7 @@ def _measure(folder: Path, *planted: str) -> list[Trace]:
     return traces
 
 
+@pytest.mark.long("sends 3000 messages of many sizes, twice")
 def test_a_planted_switch_is_found_within_two_percent(tmp_path: Path) -> None:
     model, _ = model_of(_measure(tmp_path, "--plant-switch", "65000:400000"))
     switches = [each.at for each in model.boundaries if each.kind == "protocol"]

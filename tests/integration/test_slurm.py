@@ -85,13 +85,18 @@ def test_four_nodes_make_one_result(tmp_path: Path, cluster: Cluster, env: dict[
     assert {session["host_id"] for session in provenance["sessions"]} == {"", *hosts}
 
 
+@pytest.mark.long("runs a study after what was refused")
 def test_an_option_that_the_site_refuses_is_said(tmp_path: Path, env: dict[str, str]) -> None:
     done = execute(words_of(tmp_path, "--on", "slurm:no-such-partition"), env)
     assert done.returncode == 4
     assert "cannot submit to Slurm" in done.stderr
     assert "Traceback" not in done.stderr
-    done = execute([*words_of(tmp_path, "--resume"), "--on", "slurm --array=1-3"], env)
+    done = execute(words_of(tmp_path, "--on", "slurm --array=1-3"), env)
+    assert done.returncode == 3
     assert "`--array=1-3`" in done.stderr
+    done = execute(words_of(tmp_path, "--on", "slurm:main"), env)
+    assert done.returncode == 0, done.stderr
+    check_whole(tmp_path / "r")
 
 
 def hurt(fault: str, cluster: Cluster, process: subprocess.Popen[str], chance: np.random.Generator) -> None:

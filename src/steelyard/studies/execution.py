@@ -44,6 +44,7 @@ from steelyard.studies.request import differing_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -166,7 +167,7 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
     differing = differences(hosts) if hosts else []
     for note in differing:
         progress.note(note)
-    with planned_for(common_facts(hosts)) if hosts else nullcontext():
+    with _planned_for(hosts, assignment) if hosts else nullcontext():
         plan = _plan(assignment, probed)
     expected_s = None if assignment.resume else assignment.study.seconds(plan)
     if expected_s is not None:
@@ -186,7 +187,15 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
         parts.mkdir(exist_ok=True)
         engine = assignment.placing(parts)
         result, parts_per_host = assignment.result.absolute(), assignment.parts_per_host
-        return execute_placed(plan, result, ledger, engine, progress, parts_per_host=parts_per_host)
+        hosts_of = assignment.study.hosts_of
+        return execute_placed(
+            plan, result, ledger, engine, progress, parts_per_host=parts_per_host, hosts_of=hosts_of
+        )
+
+
+def _planned_for(hosts: Mapping[str, Described], assignment: Assignment) -> AbstractContextManager[None]:
+    names = () if assignment.placing is None else assignment.placing(assignment.result / PLACED_NAME).names
+    return planned_for(replace(common_facts(hosts), names=names))
 
 
 def _hosts(assignment: Assignment, progress: Progress) -> dict[str, Described]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from steelyard.record.provenance import Provenance
     from steelyard.studies.communication.report.data import Shown
 
+BESIDE_A_NETWORK: Final = frozenset({"one machine", "other nodes"})
+"""Verdicts on pairs of nodes that are not measured by a network between them."""
 NOTABLE_PERCENT: Final = 10.0
 """Carry-over that explains less of the scatter is not told in a sentence."""
 
@@ -48,6 +50,7 @@ def sections(
             "",
             present(
                 tables.card_table(findings),
+                tables.PAIRS.build(findings.of("pair")),
                 listed(PHRASING, findings.of("model"), "Each model in words"),
                 listed(PHRASING, findings.of("link")),
             ),
@@ -123,6 +126,7 @@ def sections(
                         *findings.of("coverage"),
                         *findings.of("absent"),
                         *findings.of("link_missing"),
+                        *(each for each in findings.of("pair") if each.verdict in BESIDE_A_NETWORK),
                         *findings.of("ended_early"),
                     ],
                 )

@@ -66,14 +66,14 @@ class CommunicationOptions(StudyOptions):
     pairs: tuple[str, ...] = Field(
         default=(),
         description=(
-            "Pairs of nodes to measure with --on slurm:PARTITION, such as `n1:n2,n1:n1`, the second one within "
-            "n1; `all` for every pair and every node."
+            "Pairs of nodes to measure with --on slurm:PARTITION, as in `n1:n2,n1:n1`; the second one is n1 "
+            "alone. `all` for every pair and every node."
         ),
     )
     starter: StarterName | None = Field(
         default=None,
         description=(
-            "How MPI ranks are started on a pair of nodes: pmix or pmi2 for `srun --mpi`, or mpirun. By default "
+            "How MPI ranks are started on two nodes: pmix or pmi2 for `srun --mpi`, or mpirun. By default "
             "what the MPI takes, else mpirun."
         ),
     )

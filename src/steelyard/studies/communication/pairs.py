@@ -1,7 +1,7 @@
-"""Pairs of nodes of a Slurm cluster: which ones a study measures, and how a job of one starts both endpoints.
+"""Pairs of nodes of a Slurm cluster: which ones are measured, and how a job of one starts both endpoints.
 
-A pair is a level of the factor ``link``: ``n1:n2`` are two nodes, ``n1:n1`` is one with both endpoints. A part
-of the study is a job that has the nodes of its pair for itself; it runs on one of them, with endpoint 0.
+A pair is a level of the factor ``link``: ``n1:n2`` are two nodes, ``n1:n1`` is one with both endpoints. A
+part of the study is a job that has the nodes of its pair for itself; it runs on one of them, with endpoint 0.
 Endpoint 1 is a step of the job on the other one.
 """
 
@@ -72,7 +72,7 @@ def pairs_of(options: CommunicationOptions, names: Sequence[str]) -> tuple[str, 
     Raises
     ------
     UsageError
-        If nodes are not asked for by name where the study is placed, a pair cannot be read, or a node is unknown.
+        If hosts have no names where the study is placed, a pair cannot be read, or a node is not there.
     """
     if not names:
         message = "`--pairs` asks for nodes, but runs are not placed on nodes that have names"
@@ -99,12 +99,12 @@ def crosses(level: str, transport: Transport) -> bool:
 
 
 def place_of(level: str, starter: str | None) -> Place:
-    """Give where the endpoints of a pair run, as seen from the job of the pair, with endpoint 0 on this node.
+    """Give where the endpoints of a pair run, seen from the job of the pair; endpoint 0 is on this node.
 
     Raises
     ------
     CapabilityError
-        If this is not a job that has the nodes, Slurm does not answer, or `srun` cannot start ranks as asked for.
+        If this job does not have the nodes, Slurm does not answer, or `srun` cannot start ranks as asked for.
     """
     here = os.environ.get(NODE_VARIABLE, "")
     nodes = nodes_of(level)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from steelyard.record.provenance import Provenance
     from steelyard.studies.communication.report.data import Shown
 
-BESIDE_A_NETWORK: Final = frozenset({"one machine", "other nodes"})
-"""Verdicts on pairs of nodes that are not measured by a network between them."""
 NOTABLE_PERCENT: Final = 10.0
 """Carry-over that explains less of the scatter is not told in a sentence."""
 
@@ -126,7 +124,6 @@ def sections(
                         *findings.of("coverage"),
                         *findings.of("absent"),
                         *findings.of("link_missing"),
-                        *(each for each in findings.of("pair") if each.verdict in BESIDE_A_NETWORK),
                         *findings.of("ended_early"),
                     ],
                 )

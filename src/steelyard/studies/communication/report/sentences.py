@@ -68,8 +68,8 @@ PHRASING: Final = Phrasing(
             "({facts.accounting}): {verdict}",
         },
         "pair": {
-            "one machine": "{facts.nodes} are one machine: {subject.transport} between them measured what lies "
-            "within it, not a network",
+            "one machine": "{facts.nodes} are one machine: {subject.transport} was measured within it, not "
+            "over a network",
             "other nodes": "{subject.transport} was to be measured on {facts.nodes}, but ranks ran on "
             "{facts.seen}: its model is not that of the pair",
             "*": "{subject.transport} was measured on {facts.nodes}",

@@ -22,7 +22,7 @@ from steelyard.studies.communication.design import (
 from steelyard.studies.communication.fetching import fetched
 from steelyard.studies.communication.findings.transport_facts import write_facts
 from steelyard.studies.communication.options import NO_LINK, CommunicationOptions, settle, size_plan
-from steelyard.studies.communication.pairs import is_pair, job_exports
+from steelyard.studies.communication.pairs import in_job, is_pair
 from steelyard.studies.communication.places import site_of_pair, sites_of
 from steelyard.studies.communication.sizes import draw_operations
 from steelyard.studies.communication.transport.mpi import Mpi
@@ -87,7 +87,7 @@ def _script(folder: Path, transport: Transport, options: CommunicationOptions, s
     (folder / LINK_FACTS).write_text(facts + "\n", encoding="utf-8")
     if site.is_here:
         return f"exec {shlex.join(command)}\n"
-    exports = "" if nodes is None else job_exports(os.environ)
+    exports = "" if nodes is None else in_job(os.environ)
     return exports + fetched(command, folder, site.place.enter)
 
 

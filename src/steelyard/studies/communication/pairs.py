@@ -29,6 +29,10 @@ ALL: Final = "all"
 NODE_VARIABLE: Final = "SLURMD_NODENAME"
 _PAIR: Final = re.compile(r"(?P<first>[\w.-]+):(?P<second>[\w.-]+)", re.ASCII)
 _ANSWER_S: Final = 30.0
+_END_STEPS: Final = r"""left=$(squeue --noheader --steps --jobs="$SLURM_JOB_ID" --format=%i |
+grep -E '\.[0-9]+$')
+[ -z "$left" ] || scancel $left
+"""
 
 
 def is_pair(level: str) -> bool:
@@ -129,10 +133,15 @@ def step_words(node: str) -> tuple[str, ...]:
     )
 
 
-def job_exports(environment: Mapping[str, str]) -> str:
-    """Give the lines of a script that tell `srun` and `mpirun` which job they are in."""
+def in_job(environment: Mapping[str, str]) -> str:
+    """Give the begin of a script that starts steps of a job.
+
+    It says to `srun` and `mpirun` which job that is, and ends what an earlier launch left there: a step goes
+    on when its `srun` was killed at the limit of a run.
+    """
     known = sorted(name for name in environment if name.startswith("SLURM"))
-    return "".join(f"export {name}={shlex.quote(environment[name])}\n" for name in known)
+    exports = "".join(f"export {name}={shlex.quote(environment[name])}\n" for name in known)
+    return f"{exports}{_END_STEPS}"
 
 
 def _ways(starter: str | None) -> tuple[str, ...]:

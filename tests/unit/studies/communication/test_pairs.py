@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from steelyard.studies.communication import pairs
 from steelyard.studies.communication.design import plan
 from steelyard.studies.communication.labels import label_of
 from steelyard.studies.communication.options import CommunicationOptions, settle
-from steelyard.studies.communication.pairs import hosts_of, job_exports, pairs_of, place_of
+from steelyard.studies.communication.pairs import hosts_of, in_job, pairs_of, place_of
 from steelyard.studies.communication.transport.interface import HERE, Nodes, Place, TraceOptions
 from steelyard.studies.communication.transport.mpi import Installation, Mpich, OpenMpi
 from steelyard.studies.communication.transport.native import NATIVE
@@ -148,8 +150,28 @@ def test_an_absent_plug_in_is_named_with_those_there_are(monkeypatch: pytest.Mon
 
 
 def test_a_script_knows_its_job() -> None:
-    text = job_exports({"SLURM_JOB_ID": "7", "SLURM_JOB_NAME": "a b", "HOME": "/root"})
-    assert text == "export SLURM_JOB_ID=7\nexport SLURM_JOB_NAME='a b'\n"
+    text = in_job({"SLURM_JOB_ID": "7", "SLURM_JOB_NAME": "a b", "HOME": "/root"})
+    assert text.startswith("export SLURM_JOB_ID=7\nexport SLURM_JOB_NAME='a b'\nleft=")
+    assert "HOME" not in text
+
+
+def test_what_an_earlier_launch_left_in_the_job_is_ended(tmp_path: Path) -> None:
+    steps = "7.batch\n7.extern\n7.3\n7.12"
+    for name, does in (("squeue", f"printf '{steps}\\n'"), ("scancel", f'echo "$@" > {tmp_path}/ended')):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\n{does}\n")
+        program.chmod(0o755)
+    script = in_job({"SLURM_JOB_ID": "7"})
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", script], env=environment, check=True)
+    assert (tmp_path / "ended").read_text() == "7.3 7.12\n"
+
+
+def test_one_machine_is_not_measured_by_its_loopback_interface(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = Nodes(("n1", "n2"), ("pmix",))
+    place = Place(addresses=("127.0.0.1", "127.0.0.1"), enter=((), ("step",)), nodes=nodes)
+    _, environment = started(OpenMpi("openmpi-tcp", crosses_hosts=True), place, monkeypatch)
+    assert "OMPI_MCA_btl_tcp_if_include" not in environment
 
 
 def test_pairs_have_names_of_their_own() -> None:

@@ -361,7 +361,8 @@ def network_of(place: Place) -> str | None:
     Returns
     -------
     str or None
-        As ``10.77.0.0/30``; ``None`` where they are names, or too far apart to be in one network.
+        As ``10.77.0.0/30``; ``None`` where they are names, too far apart to be in one network, or nodes that
+        are one machine: over its loopback interface Open MPI hangs with large messages of two nodes.
 
     Examples
     --------
@@ -373,6 +374,8 @@ def network_of(place: Place) -> str | None:
     try:
         first, second = (ipaddress.IPv4Address(address) for address in place.addresses or ())
     except ValueError:
+        return None
+    if place.nodes is not None and first.is_loopback:
         return None
     prefix = 32 - (int(first) ^ int(second)).bit_length()
     return str(ipaddress.IPv4Network((first, prefix), strict=False)) if prefix > 0 else None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.timing, pytest.mark.needs_slurm]
 
-SHORT = ("--operations", "300", "--largest", "10000", "--replications", "2", "--budget", "20", "--quick")
+SHORT = ("--operations", "300", "--largest", "10000", "--budget", "20", "--quick")
 LONGEST_S = 300.0
 
 
@@ -51,9 +51,9 @@ def env(cluster: Cluster) -> Iterator[dict[str, str]]:
         }
 
 
-def words(result: Path, pairs: str, transports: str, *more: str) -> list[str]:
+def words(result: Path, pairs: str, transports: str, *more: str, replications: int = 2) -> list[str]:
     asked = ("--pairs", pairs, "--transport", transports, "--on", "slurm:main", "--out", str(result))
-    return ["run", "communication", *SHORT, *asked, *more]
+    return ["run", "communication", *SHORT, "--replications", str(replications), *asked, *more]
 
 
 def check_pairs(result: Path, links: Sequence[str]) -> None:
@@ -131,7 +131,7 @@ def test_what_dies_is_measured_again_and_nothing_twice(
     tmp_path: Path, cluster: Cluster, env: dict[str, str], fault: str
 ) -> None:
     result = tmp_path / "r"
-    process = start(words(result, "n1:n2,n2:n3", "tcp", "--replications", "4"), env)
+    process = start(words(result, "n1:n2,n2:n3", "tcp", replications=4), env)
     wait_for_batches(process, result, 1)
     time.sleep(np.random.default_rng(len(fault)).uniform(0, 1))
     before = recorded(result)

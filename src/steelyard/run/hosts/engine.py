@@ -58,7 +58,7 @@ class Engine(Protocol):
     def names(self) -> tuple[str, ...]:
         """Names that `place` takes; none where it does not place by name."""
 
-    def place(self, parts: Sequence[Path], hosts: Sequence[str] = ()) -> None:
+    def place(self, parts: Sequence[Path], hosts: Sequence[str] = (), /) -> None:
         """Let each part be run by one host, the first ones first.
 
         Parameters

@@ -46,7 +46,7 @@ class LocalEngine:
         """Parts at a time."""
         return self._width
 
-    def place(self, parts: Sequence[Path], _hosts: Sequence[str] = ()) -> None:
+    def place(self, parts: Sequence[Path], _hosts: Sequence[str] = (), /) -> None:
         """Queue parts."""
         self._waiting += parts
         self._fill()

@@ -120,7 +120,7 @@ class SlurmEngine:
             return ()
         return tuple(self._ask(["scontrol", "show", "hostnames", given[-1]]).output.split())
 
-    def place(self, parts: Sequence[Path], hosts: Sequence[str] = ()) -> None:
+    def place(self, parts: Sequence[Path], hosts: Sequence[str] = (), /) -> None:
         """Submit parts, in as many arrays as the site's limit demands.
 
         Raises

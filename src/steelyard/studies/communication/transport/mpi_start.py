@@ -112,6 +112,12 @@ CAUSES = (
         "copy the folder of the built program to the other host",
     ),
     Cause(
+        r"srun: error: \S+: task (\d+): (Killed|Terminated|.*signal.*)",
+        LOST,
+        "rank {0} was lost: {1}",
+        REPEAT_HINT,
+    ),
+    Cause(
         r"process rank (\d+) [\s\S]*exited\s+on signal (\d+)",
         LOST,
         "rank {0} was killed by signal {1}",

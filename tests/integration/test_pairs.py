@@ -105,6 +105,7 @@ def test_ranks_of_open_mpi_are_started_as_asked(tmp_path: Path, env: dict[str, s
     for trace in (result / "traces").iterdir():
         nodes = [json.loads((trace / f"header.{rank}.json").read_text())["node"] for rank in (0, 1)]
         assert sorted(nodes) == ["n2", "n3"]
+        assert "SLURM" not in (trace / "endpoints.sh").read_text(), "it names user and site"
 
 
 @pytest.mark.long("asks nodes what they are before it refuses")

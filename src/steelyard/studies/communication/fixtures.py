@@ -87,8 +87,13 @@ def _script(folder: Path, transport: Transport, options: CommunicationOptions, s
     (folder / LINK_FACTS).write_text(facts + "\n", encoding="utf-8")
     if site.is_here:
         return f"exec {shlex.join(command)}\n"
-    exports = "" if nodes is None else in_job(os.environ)
-    return exports + fetched(command, folder, site.place.enter)
+    enters = fetched(command, folder, site.place.enter)
+    if nodes is None:
+        return enters
+    # Beside the folder of the run, as the canary: what Slurm says of user and site is not kept.
+    job = folder.with_name(f"{folder.name}.job")
+    job.write_text(in_job(os.environ), encoding="utf-8")
+    return f". {shlex.quote(str(job))}\n{enters}"
 
 
 def options_of(plan: Plan) -> CommunicationOptions:

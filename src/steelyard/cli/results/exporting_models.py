@@ -87,7 +87,7 @@ def export_simgrid(  # noqa: PLR0913 - options of a verb
         if noise or profile != "rtt":
             message = "`--pairs` writes a platform without noise, in which a send costs its sender nothing"
             raise UsageError(message, hint="leave out `--noise` and `--profile`")
-        _export_pairs(result, model, out or result / "simgrid", version)
+        _export_pairs(result, model, out or result / "simgrid", version, as_json=as_json)
         return
     name, cost = recorded_model(result, model)
     exported = to_simgrid(cost, profile)
@@ -115,9 +115,15 @@ def export_simgrid(  # noqa: PLR0913 - options of a verb
     sys.stdout.write(f"next: {folder / README} says how to simulate\n")
 
 
-def _export_pairs(result: Path, transports: str, folder: Path, version: tuple[int, int]) -> None:
+def _export_pairs(
+    result: Path, transports: str, folder: Path, version: tuple[int, int], *, as_json: bool
+) -> None:
     models = pair_models(result, tuple(filter(None, transports.split(","))))
-    write_files(folder, platform_files(models, version))
+    files = write_files(folder, platform_files(models, version))
+    if as_json:
+        content = {"models": {each.link: each.name for each in models}, "files": list(map(str, files))}
+        sys.stdout.write(json.dumps(content) + "\n")
+        return
     sys.stdout.writelines(f"{each.link}: {each.name}\n" for each in models)
     sys.stdout.write(f"next: the head of {folder / simgrid_pairs.SOURCE} says how to build and use it\n")
 

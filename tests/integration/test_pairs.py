@@ -39,7 +39,7 @@ LONGEST_S = 300.0
 def cluster() -> Iterator[Cluster]:
     if lacking := slurm_cluster.missing():
         pytest.skip(lacking)
-    with slurm_cluster.cluster(3) as made:
+    with slurm_cluster.cluster(3, apart=("n3",)) as made:
         yield made
 
 

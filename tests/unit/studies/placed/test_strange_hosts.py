@@ -122,7 +122,7 @@ class Spoiling:
     """A host that hands everything back at once, the first time with a damaged line."""
 
     is_here = False
-    names = ()
+    names: tuple[str, ...] = ()
     size = width = 1
 
     def __init__(self) -> None:

@@ -40,7 +40,7 @@ from steelyard.record.table_file import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -67,9 +67,13 @@ class ResultTables:
         Hash of what the rows are made from.
     source : str
         File of the folder that they are made from; empty where there is none.
+    coded : collection of str
+        Columns of measurements whose texts repeat often, see `TableWriter`.
     """
 
-    def __init__(self, result: Path, plan: Plan, generation: str, source: str = "") -> None:
+    def __init__(
+        self, result: Path, plan: Plan, generation: str, source: str = "", *, coded: Collection[str] = ()
+    ) -> None:
         factors = tuple(plan.factors)
         draws_layouts = plan.options.get(LAYOUT_OPTION) == RANDOM_LAYOUT
 
@@ -79,7 +83,11 @@ class ResultTables:
 
         with ExitStack() as stack:
             self._measurements = stack.enter_context(
-                TableWriter(result / MEASUREMENTS_NAME, measurements_schema(metadata(MEASUREMENTS_SCHEMA)))
+                TableWriter(
+                    result / MEASUREMENTS_NAME,
+                    measurements_schema(metadata(MEASUREMENTS_SCHEMA)),
+                    coded=coded,
+                )
             )
             self._attempts = stack.enter_context(
                 TableWriter(

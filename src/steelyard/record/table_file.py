@@ -7,6 +7,7 @@ import os
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -48,8 +49,8 @@ class TableWriter:
     schema : pyarrow.Schema
         Columns, with the metadata of the file.
     coded : collection of str
-        Columns of texts that repeat often: rows may have them as `CODED`, which takes a fifth of the time. The
-        file has plain texts as well.
+        Columns of texts that repeat often: rows may have them as `CODED`, which takes a fifth of the time.
+        Readers of the file see texts.
 
     Raises
     ------
@@ -190,6 +191,11 @@ def coded_schema(schema: pa.Schema, coded: Collection[str]) -> pa.Schema:
     )
 
 
+def repeated(text: str, count: int) -> pa.DictionaryArray:
+    """Give a column of one text, as `CODED`."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int32)), [text])
+
+
 def read_table(path: Path, schema: str) -> pa.Table:
     """Read a recorded file.
 
@@ -218,7 +224,9 @@ def read_table(path: Path, schema: str) -> pa.Table:
     return table
 
 
-def read_batches(path: Path, schema: str, expected: pa.Schema) -> Iterator[pa.RecordBatch]:
+def read_batches(
+    path: Path, schema: str, expected: pa.Schema, *, with_codes: bool = False
+) -> Iterator[pa.RecordBatch]:
     """Read a recorded file a part at a time.
 
     Parameters
@@ -229,6 +237,8 @@ def read_batches(path: Path, schema: str, expected: pa.Schema) -> Iterator[pa.Re
         Schema name it must carry.
     expected : pyarrow.Schema
         The columns that are read, with their types; others are passed over.
+    with_codes : bool
+        Whether texts that the file has as codes come as `CODED`, so that no text is made for each row.
 
     Yields
     ------
@@ -243,14 +253,33 @@ def read_batches(path: Path, schema: str, expected: pa.Schema) -> Iterator[pa.Re
     with named_damage(path, schema):
         # From bytes, and in this thread: see `read_table`.
         content = pa.BufferReader(read_plain_file(path))
-        with pq.ParquetFile(content, page_checksum_verification=True, pre_buffer=False) as file:
+        coded = _coded_columns(content, expected) if with_codes else []
+        with pq.ParquetFile(
+            content, page_checksum_verification=True, pre_buffer=False, read_dictionary=coded
+        ) as file:
             found = file.schema_arrow
             _decode_names(found)
             _require_schema(path, found.metadata, schema)
-            require_columns(path, found.empty_table(), expected)
+            require_columns(path, found.empty_table(), coded_schema(expected, coded))
             for batch in file.iter_batches(ROWS_PER_GROUP, columns=expected.names, use_threads=False):
                 batch.validate(full=True)
                 yield batch
+
+
+def _coded_columns(content: pa.BufferReader, expected: pa.Schema) -> list[str]:
+    """Give the columns of texts whose first rows are codes in the file."""
+    found = pq.read_metadata(content)
+    content.seek(0)
+    if not found.num_row_groups:
+        return []
+    group = found.row_group(0)
+    columns = [group.column(place) for place in range(group.num_columns)]
+    texts = {field.name for field in expected if field.type == pa.string()}
+    return [
+        column.path_in_schema
+        for column in columns
+        if column.path_in_schema in texts and "RLE_DICTIONARY" in column.encodings
+    ]
 
 
 def _decode_names(schema: pa.Schema) -> None:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from steelyard.errors import DataError
 from steelyard.model.plan import LAYOUT_OPTION, RANDOM_LAYOUT, Batch, Plan, read_plan
+from steelyard.record.ahead import ahead
 from steelyard.record.interim_log import CANDIDATES_NAME, LOOKS_NAME
 from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.ledger_reader import LedgerReader
@@ -115,7 +116,7 @@ class ResultTables:
         Of a run's columns the absent ones are null.
         """
         self._runs.add_columns(runs)
-        for table in measurements:
+        for table in ahead(measurements):
             self._measurements.add_table(table)
 
     def add_interrupted(self, run: Mapping[str, Value], state: str) -> None:
@@ -280,7 +281,9 @@ def count_measurements(result: Path) -> int:
     return sum(count_rows(path, MEASUREMENTS_SCHEMA) for path in measurement_files(result))
 
 
-def measurement_batches(result: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def measurement_batches(
+    result: Path, columns: Sequence[str], *, with_codes: bool = False
+) -> Iterator[pa.RecordBatch]:
     """Read some columns of ``measurements/`` a part at a time, in the order of the runs.
 
     Parameters
@@ -289,6 +292,8 @@ def measurement_batches(result: Path, columns: Sequence[str]) -> Iterator[pa.Rec
         Result folder.
     columns : sequence of str
         Names of the columns.
+    with_codes : bool
+        Whether texts that repeat come as codes, see `read_batches`.
 
     Raises
     ------
@@ -301,7 +306,7 @@ def measurement_batches(result: Path, columns: Sequence[str]) -> Iterator[pa.Rec
     expected = measurements_schema({})
     wanted = pa.schema([expected.field(name) for name in columns])
     for path in paths:
-        yield from read_batches(path, MEASUREMENTS_SCHEMA, wanted)
+        yield from read_batches(path, MEASUREMENTS_SCHEMA, wanted, with_codes=with_codes)
 
 
 def measurement_files(result: Path) -> list[Path]:

@@ -79,12 +79,13 @@ def _spread_ties(ascending: Array) -> Array:
         return ascending
     step = float(np.diff(ascending[first]).min())
     counts = np.diff(first, append=ascending.size)
-    place = np.arange(ascending.size) - np.repeat(first, counts)
-    shift = (place + 0.5) / np.repeat(counts, counts) - 0.5
-    shift *= step
-    shift += ascending
+    is_tied = counts > 1
+    first, counts = first[is_tied], counts[is_tied]
+    place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    spread = ascending.copy()
+    spread[np.repeat(first, counts) + place] += ((place + 0.5) / np.repeat(counts, counts) - 0.5) * step
     # No value passes another one, but for the rounding of large ones.
-    return shift if (shift[1:] >= shift[:-1]).all() else np.sort(shift)
+    return spread if (spread[1:] >= spread[:-1]).all() else np.sort(spread)
 
 
 def dip(ascending: Array) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -159,15 +160,34 @@ def find_outliers(values: NDArray[np.float64]) -> tuple[int, ...]:
 def outliers_beside(values: NDArray[np.float64], ascending: NDArray[np.float64]) -> tuple[int, ...]:
     """Give the same, of at least one value, with the values in ascending order."""
     median = quantile_of_sorted(ascending, 0.5)
-    distances = np.abs(ascending - median)
-    deviation = quantile(distances, 0.5)
+    deviation = _median_distance(ascending, median)
     if deviation <= 0:
+        distances = np.abs(ascending - median)
         others = distances[distances > 0]
         deviation = float(others.min()) if others.size else math.inf
     limit = OUTLIER_DEVIATIONS * deviation
-    if max(distances[0], distances[-1]) <= limit:
+    if max(median - ascending[0], ascending[-1] - median) <= limit:
         return ()
     return tuple(np.flatnonzero(np.abs(values - median) > limit).tolist())
+
+
+def _median_distance(ascending: NDArray[np.float64], median: float) -> float:
+    """Give the median of the distances from the median: those in order are the widths of growing windows."""
+    place = (ascending.size - 1) * 0.5
+    low = _distance(ascending, median, int(place))
+    share = place - int(place)
+    return low + share * (_distance(ascending, median, int(place) + 1) - low) if share else low
+
+
+def _distance(ascending: NDArray[np.float64], median: float, rank: int) -> float:
+    """Give the distance of a rank from 0: of all windows of so many values and one the shortest reach."""
+    places = range(ascending.size - rank)
+
+    def sides(begin: int) -> tuple[float, float]:
+        return median - float(ascending[begin]), float(ascending[begin + rank]) - median
+
+    nearest = bisect_left(places, True, key=lambda begin: sides(begin)[1] >= sides(begin)[0])  # noqa: FBT003
+    return min(max(sides(begin)) for begin in (nearest - 1, nearest) if begin in places)
 
 
 def _window_ratio(values: NDArray[np.float64]) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from steelyard.record.ahead import ahead
 from steelyard.record.importers.delimited import number_of
 from steelyard.record.importers.foreign import (
     DECIMAL_EXPONENTS,
@@ -25,7 +26,7 @@ from steelyard.record.importers.foreign import (
     to_nanoseconds,
 )
 from steelyard.record.schema import measurements_schema
-from steelyard.record.table_file import CODED, coded_schema
+from steelyard.record.table_file import CODED, coded_schema, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,7 +39,7 @@ _WHOLE: Final = r"^\d{1,9}$"
 _EXIT_CODE: Final = r"^(-?\d{1,9})?$"
 _LONGEST_NUMBER: Final = 40
 _MOST_DECIMALS: Final = 14
-"""Of numbers that are read at once: with more, digits and exponent may stand for one that only looks whole."""
+"""Of numbers that are read at once: with more, one with an exponent may only look whole."""
 _ROUNDING: Final = 2.0**-51
 """Twice what reading a number and one product are rounded by, relatively."""
 _UNNAMED: Final = "value"
@@ -126,11 +127,6 @@ def _sliced(column: Column, stretches: Sequence[tuple[int, int]]) -> Column:
     if isinstance(column, pa.Array):
         return pa.chunked_array(parts)
     return pa.chunked_array([chunk for part in parts for chunk in part.chunks], column.type)
-
-
-def _repeated(text: str, count: int) -> pa.DictionaryArray:
-    """Give a column of one text."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int32)), [text])
 
 
 def _text_at(texts: str | pa.Array, place: int) -> str:
@@ -279,7 +275,7 @@ class ColumnarRuns(Sequence[ForeignRun]):
         else:
             iteration = (inside + 1).astype(np.int32) if self._iteration is None else self._iteration[rows]
         texts = {
-            role: _repeated(default, rows.size) if role not in found.columns else part(found.columns[role])
+            role: repeated(default, rows.size) if role not in found.columns else part(found.columns[role])
             for role, default in (("phase", MEASURE), ("metric", _UNNAMED))
         }
         columns = {
@@ -287,7 +283,7 @@ class ColumnarRuns(Sequence[ForeignRun]):
             "run_id": ids,
             "iteration": pa.array(iteration),
             "value": part(found.value),
-            "unit": _repeated(found.unit, rows.size),
+            "unit": repeated(found.unit, rows.size),
             "printed": part(found.printed),
         }
         schema = coded_schema(measurements_schema({}), ("run_id", "phase", "metric", "unit"))
@@ -296,7 +292,7 @@ class ColumnarRuns(Sequence[ForeignRun]):
     def _sections(self, place: int) -> SectionColumns:
         begin, end = int(self._bounds[place]), int(self._bounds[place + 1])
         rows = np.arange(begin, end)
-        table = self._table(_repeated("", end - begin), rows, rows - begin).combine_chunks()
+        table = self._table(repeated("", end - begin), rows, rows - begin).combine_chunks()
         return SectionColumns(
             self._rows.unit,
             table["metric"],
@@ -379,7 +375,7 @@ def columnar_rows(blocks: Iterable[Mapping[str, pa.Array]], unit: str) -> Rows |
     printed: list[pa.Array] = []
     columns: dict[str, _Codes] = {}
     pool = pa.default_memory_pool()
-    for block in blocks:
+    for block in ahead(blocks):
         found = _values_of(block["value"], unit)
         if found is None:
             return None
@@ -465,8 +461,8 @@ def _values_of(printed: pa.Array, unit: str) -> NDArray[np.float64] | None:
 def _short_numbers(printed: pa.Array, exponent: int) -> NDArray[np.float64] | None:
     """Give short numbers times a power of ten, rounded once, or nothing where one is not short or no number.
 
-    So many decimals a number has at most as its text has signs but one. That many powers of ten make it whole:
-    the nearest whole number is exact, and of two exact numbers a product or quotient is rounded once.
+    A number has fewer decimals than its text has signs. That many powers of ten make it whole: the nearest
+    whole number is exact, and of two exact numbers a product or quotient is rounded once.
 
     References
     ----------
@@ -482,7 +478,7 @@ def _short_numbers(printed: pa.Array, exponent: int) -> NDArray[np.float64] | No
     scaled = read * 10.0**decimals
     whole = np.rint(scaled)
     sizes = np.abs(whole)
-    # One with an exponent of its own may have more decimals; what is far beyond a double's digits is not whole.
+    # A number with an exponent may have more decimals, and then it is not whole.
     is_exact = (np.abs(scaled - whole) <= sizes * _ROUNDING) & (sizes < 1 / _ROUNDING)
     if not is_exact.all():
         return None

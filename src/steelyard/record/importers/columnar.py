@@ -122,10 +122,10 @@ def _taken(column: Column, rows: NDArray[np.int64]) -> pa.Array:
 
 
 def _sliced(column: Column, stretches: Sequence[tuple[int, int]]) -> Column:
-    """Take stretches of rows, each from its first row, without a copy."""
+    """Take stretches of rows, each from its first row, hardly with a copy."""
     parts = [column.slice(begin, count) for begin, count in stretches]
     if isinstance(column, pa.Array):
-        return pa.chunked_array(parts)
+        return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
     return pa.chunked_array([chunk for part in parts for chunk in part.chunks], column.type)
 
 
@@ -475,12 +475,13 @@ def _short_numbers(printed: pa.Array, exponent: int) -> NDArray[np.float64] | No
         read = printed.cast(pa.float64()).to_numpy()
     except pa.ArrowInvalid:
         return None
+    # Not what is far beyond a double's digits, nor what is no number.
+    if not (np.abs(read) < 10.0**-decimals / _ROUNDING).all():
+        return None
     scaled = read * 10.0**decimals
     whole = np.rint(scaled)
-    sizes = np.abs(whole)
     # A number with an exponent may have more decimals, and then it is not whole.
-    is_exact = (np.abs(scaled - whole) <= sizes * _ROUNDING) & (sizes < 1 / _ROUNDING)
-    if not is_exact.all():
+    if not (np.abs(scaled - whole) <= np.abs(whole) * _ROUNDING).all():
         return None
     power = exponent - decimals
     # No value is minus zero.

@@ -152,7 +152,7 @@ impl Links {
         for own in start..values.len() {
             self.link(own);
             let value = values[own];
-            let has_even_before = (own - start) % 2 == 0;
+            let has_even_before = (own - start).is_multiple_of(2);
             if self.rank[own] <= self.rank[middle] {
                 lower += value;
                 if !has_even_before {

@@ -65,13 +65,11 @@ impl FixedPoint {
             }
         }
         whole.carry();
-        grown_sum(whole.digits.iter().enumerate().filter(|(_, digit)| **digit != 0).map(
-            |(place, &digit)| {
-                #[expect(clippy::cast_precision_loss, reason = "at most 32 bits")]
-                let digit = digit as f64;
-                digit * weight(place)
-            },
-        ))
+        grown_sum(whole.digits.iter().enumerate().filter(|(_, digit)| **digit != 0).map(|(place, &digit)| {
+            #[expect(clippy::cast_precision_loss, reason = "at most 32 bits")]
+            let digit = digit as f64;
+            digit * weight(place)
+        }))
     }
 
     fn add(&mut self, bits: u64, exponent: u64) {
@@ -180,7 +178,8 @@ mod tests {
         for scale in [0, 20, 600] {
             let mut values: Vec<f64> = (0..5000)
                 .map(|_| {
-                    let power = i32::try_from(generator.next_u32() % (2 * scale + 1)).unwrap() - scale.cast_signed();
+                    let power =
+                        i32::try_from(generator.next_u32() % (2 * scale + 1)).unwrap() - scale.cast_signed();
                     (open_uniform(&mut generator) - 0.5) * libm::exp2(f64::from(power))
                 })
                 .collect();

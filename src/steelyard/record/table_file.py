@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, Self
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +18,12 @@ from steelyard.model.plain_file import read_plain_file
 from steelyard.record.schema import SCHEMA_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
     from types import TracebackType
 
 ROWS_PER_GROUP: Final = 65_536
+Item = TypeVar("Item")
 Value = str | int | float | list[str] | None
 
 CODED: Final = pa.dictionary(pa.int32(), pa.string())
@@ -182,6 +185,29 @@ class TableWriter:
             self._file.close()
         if self._temporary.exists():
             self._temporary.unlink()
+
+
+def ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """Give items in their order; the next one is made in a thread of its own meanwhile.
+
+    An error that making one raises is raised where that one is asked for. At most two items are kept.
+
+    Examples
+    --------
+    >>> list(ahead(number * 2 for number in range(3)))
+    [0, 2, 4]
+    """
+    iterator = iter(items)
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(_next, iterator)
+        while found := coming.result():
+            coming = thread.submit(_next, iterator)
+            yield from found
+
+
+def _next(items: Iterator[Item]) -> tuple[Item, ...]:
+    """Give the next item, or nothing at the end."""
+    return tuple(islice(items, 1))
 
 
 def coded_schema(schema: pa.Schema, coded: Collection[str]) -> pa.Schema:

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 
 from steelyard.errors import DataError
 from steelyard.model.plan import LAYOUT_OPTION, RANDOM_LAYOUT, Batch, Plan, read_plan
-from steelyard.record.ahead import ahead
 from steelyard.record.interim_log import CANDIDATES_NAME, LOOKS_NAME
 from steelyard.record.ledger import LEDGER_NAME
 from steelyard.record.ledger_reader import LedgerReader
@@ -33,6 +32,7 @@ from steelyard.record.seal import seal_tables
 from steelyard.record.table_file import (
     TableWriter,
     Value,
+    ahead,
     count_rows,
     read_batches,
     read_metadata,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
@@ -34,6 +33,8 @@ LONGEST_TITLE: Final = 400
 ELLIPSIS: Final = "…"
 _LONG_WORD: Final = re.compile(rf"[^\s`]{{{LONGEST_NAME + 1},}}|(?<=`)[^`]{{{LONGEST_NAME + 1},}}(?=`)")
 _T = TypeVar("_T")
+_FIELDS: Final[dict[type, tuple[str, ...]]] = {}
+"""Fields of the data classes that were met."""
 
 
 def shown(text: str) -> str:
@@ -109,10 +110,11 @@ def _all_shown(value: Any, fitted: Mapping[type, Mapping[str, Callable[[str], st
     return _fields_shown(value, fitted) if _names(kind) else value
 
 
-@cache
 def _names(kind: type) -> tuple[str, ...]:
     """Give the fields of a data class; of any other class none."""
-    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
+    return _FIELDS[kind]
 
 
 def _fields_shown(value: Any, fitted: Mapping[type, Mapping[str, Callable[[str], str]]]) -> Any:

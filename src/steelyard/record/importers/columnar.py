@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from steelyard.record.ahead import ahead
 from steelyard.record.importers.delimited import number_of
 from steelyard.record.importers.foreign import (
     DECIMAL_EXPONENTS,
@@ -26,7 +25,7 @@ from steelyard.record.importers.foreign import (
     to_nanoseconds,
 )
 from steelyard.record.schema import measurements_schema
-from steelyard.record.table_file import CODED, coded_schema, repeated
+from steelyard.record.table_file import CODED, ahead, coded_schema, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -148,7 +148,7 @@ class _Rows:
         True for a row of the same iteration as the row before, of which nobody knows the order.
     """
 
-    group: NDArray[np.integer]
+    group: NDArray[np.signedinteger]
     run: NDArray[np.int32]
     value: NDArray[np.float64]
     is_measured: NDArray[np.bool_]
@@ -324,9 +324,10 @@ def _read_rows(
     run, name, iteration = run[:end], name[:end], iteration[:end]
     first = runs["cell"].to_numpy().astype(np.int64) * len(ordered)
     is_small = int(first.max(initial=0)) + len(ordered) <= np.iinfo(np.int32).max
-    group = first.astype(np.int32 if is_small else np.int64)[run]
+    kind: type[np.signedinteger] = np.int32 if is_small else np.int64
+    group = first.astype(kind)[run]
     if len(ordered) > 1:
-        group += rank.astype(group.dtype)[name]
+        np.add(group, rank.astype(kind)[name], out=group)
     return _sorted(group, run, value[:end], is_measured[:end], iteration), ordered, metrics
 
 
@@ -352,7 +353,7 @@ class _Finder:
 
 
 def _sorted(
-    group: NDArray[np.integer],
+    group: NDArray[np.signedinteger],
     run: NDArray[np.int32],
     value: NDArray[np.float64],
     is_measured: NDArray[np.bool_],

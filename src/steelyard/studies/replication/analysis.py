@@ -15,6 +15,7 @@ from steelyard.studies.analysis_parts import finding, with_unique_ids
 from steelyard.studies.placed.host_findings import placed_findings
 from steelyard.studies.quiet_machine import quiet_machine
 from steelyard.studies.replication.budget import blocks_of_each, placed_on
+from steelyard.studies.replication.by_host import on_devices
 from steelyard.studies.replication.findings.cause_tree import cause_findings
 from steelyard.studies.replication.findings.cells import cell_findings
 from steelyard.studies.replication.findings.circumstances import (
@@ -59,6 +60,8 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``."""
     plan = plan_to_analyse(result, "replication", options)
     runs = read_recorded(result, plan)
+    if placed_on(plan):
+        runs = on_devices(result, runs)
     summaries, refused = summarise(runs)
     if not summaries and not any(each.is_failed_benchmark for each in runs):
         message = f"`{result}` has no completed run{_why(runs, refused)}"

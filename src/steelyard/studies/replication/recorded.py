@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.errors import DataError
 from steelyard.record.trace_folder import TRACES_NAME
-from steelyard.studies.replication.budget import placed_on
-from steelyard.studies.replication.by_host import on_devices
 from steelyard.studies.replication.experiment_record import read_run
 from steelyard.studies.run_folders import RunFolder, describe_missing, run_folders
 
@@ -81,15 +79,12 @@ class RecordedRun(RunFolder):
 def read_recorded(result: Path, plan: Plan) -> tuple[RecordedRun, ...]:
     """Read what every run of a result says of itself, by cell and block; no values yet.
 
-    Of a study that was placed, settings are named after the hosts, see `by_host`.
-
     Raises
     ------
     DataError
         If the table of runs cannot be read.
     """
-    runs = tuple(_recorded(each) for each in run_folders(result, plan))
-    return on_devices(result, runs) if placed_on(plan) else runs
+    return tuple(_recorded(each) for each in run_folders(result, plan))
 
 
 def runs_on_disk(result: Path, plan: Plan, batches: Sequence[Batch]) -> Iterator[RecordedRun]:

@@ -50,7 +50,9 @@ def test_each_host_is_a_device_and_a_planted_difference_is_found(tmp_path: Path)
 
 def test_three_machines_predict_a_fourth_and_give_the_component_of_variance(tmp_path: Path) -> None:
     found = analysed(tmp_path, {"m1": 1.0, "m2": 1.1, "m3": 1.21})
-    for each in found.of("devices"):
+    scatters = found.of("devices")
+    assert len(scatters) == 2
+    for each in scatters:
         assert each.verdict == "a new device may differ"
         assert each.facts["devices"] == 3
         between = each.estimates["between"]

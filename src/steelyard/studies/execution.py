@@ -187,9 +187,11 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
         parts = assignment.result.absolute() / PLACED_NAME
         parts.mkdir(exist_ok=True)
         engine = assignment.placing(parts)
-        result = assignment.result.absolute()
-        parts_per_host = 1 if assignment.study.compares_hosts else assignment.parts_per_host
-        return execute_placed(plan, result, ledger, engine, progress, parts_per_host=parts_per_host)
+        result, study = assignment.result.absolute(), assignment.study
+        parts_per_host = 1 if study.compares_hosts else assignment.parts_per_host
+        return execute_placed(
+            plan, result, ledger, engine, progress, parts_per_host=parts_per_host, hosts_of=study.hosts_of
+        )
 
 
 def _hosts(assignment: Assignment, progress: Progress) -> dict[str, Described]:
@@ -207,8 +209,10 @@ def _hosts(assignment: Assignment, progress: Progress) -> dict[str, Described]:
 def _planned_for(assignment: Assignment, hosts: Mapping[str, Described]) -> AbstractContextManager[None]:
     if assignment.placing is None:
         return nullcontext()
-    facts = common_facts(hosts) if hosts else host_facts()
-    return planned_for(facts, tuple(hosts) or (platform.node(),))
+    if not hosts:
+        return planned_for(host_facts(), (platform.node(),))
+    names = assignment.placing(assignment.result / PLACED_NAME).names
+    return planned_for(replace(common_facts(hosts), names=names), tuple(hosts))
 
 
 class _Imagined(ProbedTechnologies):

@@ -160,6 +160,8 @@ class Study:
         Whether each cell is a program of the user's, so that two results are compared by how fast each is,
         within the margin of the first, where nothing else is asked for. The same applies to results that were
         imported, and to those of a study without a mode.
+    compares_hosts : bool
+        Whether hosts that runs are placed on are compared with each other: each gets as much as the others.
     maps_cells : bool
         Whether its ``analyse`` takes a third argument, an `OverCells` that computes tasks of its cells, in
         processes or on a cluster.
@@ -189,6 +191,7 @@ class Study:
     workloads: tuple[str, ...] = ()
     is_input_calibrated: bool = False
     has_programs_as_cells: bool = False
+    compares_hosts: bool = False
     maps_cells: bool = False
 
     @property

@@ -295,7 +295,9 @@ class Study:
             found: FindingSet = self._part("analysis").analyse(result, options)
             return found
         if not self.maps_cells:
-            message = f"cannot analyse on `{on}`: the study `{self.name}` is not analysed cell by cell"
+            message = (
+                f"cannot place the analysis of `{self.name}` on `{on}`: it has no costly part cell by cell"
+            )
             raise UsageError(message, hint="leave out `--on`: it is analysed in this process")
         from steelyard.analyse.mapping.places import opened  # noqa: PLC0415 - start-up time
 

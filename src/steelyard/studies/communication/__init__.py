@@ -20,4 +20,5 @@ STUDY = Study(
         ),
     ),
     debian_packages=("openmpi-bin", "libopenmpi-dev", "mpich", "gcc", "libc6-dev", "iproute2"),
+    maps_cells=True,
 )

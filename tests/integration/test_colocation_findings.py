@@ -393,7 +393,7 @@ def test_tables_of_an_older_version_are_to_be_written_again(tmp_path: Path) -> N
     result = build_result(tmp_path / "my result", {("be", 50): Planted(load=0.5)}, blocks=2)
     analyse(result)
     path = result / "tables" / "bins.csv"
-    pl.read_csv(path).drop("p99_s").write_csv(path)
+    pl.read_csv(path, null_values="NA").drop("p99_s").write_csv(path, null_value="NA")
     with pytest.raises(DataError, match="without the column `p99_s`") as raised:
         build(result)
     assert raised.value.hint == f"steelyard analyse '{result}'"

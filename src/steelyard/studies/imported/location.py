@@ -39,9 +39,9 @@ def location_of(sample: Sample, seed: int) -> Estimate:
     -------
     Estimate
         In the unit of the sample; without limits for fewer than 2 values, and for one run whose values have
-        no order, so that nobody can tell how they depend on each other. That of an amount, a
-        count or a share ends at zero where no value is below. Marked where the interval may miss its level, by the one rule of
-        `steelyard.analyse.intervals.guarantee`.
+        no order, so that nobody can tell how they depend on each other. That of an amount, a count or
+        a share ends at zero where no value is below. Marked where the interval may miss its level, by the one
+        rule of `steelyard.analyse.intervals.guarantee`.
 
     References
     ----------

@@ -98,7 +98,8 @@ def _series_of(cells: Sequence[Finding]) -> str:
     if short == len(cells):
         most = max(int(str(each.facts["n"])) for each in cells)
         values = "one value each" if most == 1 else f"at most {most} values each"
-        return f"{counted} of {values}; no series is long enough ({2 * WINDOW} values) to tell whether it drifts."
+        enough = f"{2 * WINDOW} values"
+        return f"{counted} of {values}; no series is long enough ({enough}) to tell whether it drifts."
     if unordered == len(cells):
         return f"{counted}, whose values have no order: nothing is said of drift."
     parts = [_counted(told)] if told else []

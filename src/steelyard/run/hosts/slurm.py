@@ -36,6 +36,8 @@ FIXED: Final = (
     "--parsable",
 )
 """What Steelyard says to sbatch itself."""
+NODE_LIST: Final = "--nodelist"
+EXCLUDE: Final = "--exclude"
 _LOST: Final = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT"})
 """States in which Slurm waits for an administrator."""
 
@@ -99,11 +101,26 @@ class SlurmEngine:
     @property
     def width(self) -> int:
         """Nodes that could take a part now or later."""
-        chosen = [word for word in self._words if word.startswith(("--partition", "-p"))]
-        said = self._ask(["sinfo", "--noheader", "--responding", "--Node", "--format=%N", *chosen])
-        return max(len(set(said.output.split())), 1)
+        return max(len(self._nodes("--responding")), 1)
 
-    def place(self, parts: Sequence[Path]) -> None:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Nodes of the partition, those of `--nodelist` where that is given, without `--exclude`."""
+        named, excluded = (self._expanded(option) for option in (NODE_LIST, EXCLUDE))
+        return tuple(name for name in named or self._nodes() if name not in excluded)
+
+    def _nodes(self, *words: str) -> tuple[str, ...]:
+        chosen = [word for word in self._words if word.startswith(("--partition", "-p"))]
+        said = self._ask(["sinfo", "--noheader", "--Node", "--format=%N", *words, *chosen])
+        return tuple(dict.fromkeys(said.output.split()))
+
+    def _expanded(self, option: str) -> tuple[str, ...]:
+        given = [word.partition("=")[2] for word in self._words if word.startswith(f"{option}=")]
+        if not given:
+            return ()
+        return tuple(self._ask(["scontrol", "show", "hostnames", given[-1]]).output.split())
+
+    def place(self, parts: Sequence[Path], hosts: Sequence[str] = (), /) -> None:
         """Submit parts, in as many arrays as the site's limit demands.
 
         Raises
@@ -113,7 +130,7 @@ class SlurmEngine:
         """
         most = self._largest_array()
         for begin in range(0, len(parts), most):
-            self._submit(parts[begin : begin + most])
+            self._submit(parts[begin : begin + most], hosts)
 
     def pending(self) -> Pending | None:
         """Give the parts whose task Slurm still has; ``None`` while the controller does not answer."""
@@ -147,7 +164,7 @@ class SlurmEngine:
         for array in self._arrays:
             attempt(["scancel", f"--name={array.name}"], timeout_s=ANSWER_S)
 
-    def _submit(self, parts: Sequence[Path]) -> None:
+    def _submit(self, parts: Sequence[Path], hosts: Sequence[str]) -> None:
         array = Array(f"steelyard-{secrets.token_hex(6)}", tuple(part.name for part in parts))
         self._arrays = (*self._arrays, array)
         _write(self._folder / ARRAYS_NAME, self._arrays)
@@ -167,11 +184,17 @@ class SlurmEngine:
             "--open-mode=append",
             f"--job-name={array.name}",
             f"--output={self._folder}/slurm-%A_%a.txt",
-            *self._words,
+            *(self._words if not hosts else self._words_for(hosts)),
         ]
         said = attempt(words, timeout_s=ANSWER_S, text=script)
         if not said.succeeded:
             raise _refused(said)
+
+    def _words_for(self, hosts: Sequence[str]) -> tuple[str, ...]:
+        """Give the options of jobs that have certain nodes, in place of what is said about nodes."""
+        about_nodes = (NODE_LIST, EXCLUDE, "--nodes")
+        others = (word for word in self._words if word.partition("=")[0] not in about_nodes)
+        return (*others, f"--nodes={len(hosts)}", f"{NODE_LIST}={','.join(hosts)}")
 
     def _largest_array(self) -> int:
         said = self._ask(["scontrol", "show", "config"])

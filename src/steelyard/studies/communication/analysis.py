@@ -28,6 +28,7 @@ from steelyard.studies.communication.findings.runs import (
     clock_findings,
     coverage_finding,
     ended_findings,
+    pair_findings,
 )
 from steelyard.studies.communication.findings.states import state_findings
 from steelyard.studies.communication.findings.transport_facts import threshold_findings, transport_facts
@@ -87,6 +88,7 @@ _TABLES_IF_FOUND: Final = {
     "noise_distance": "noise_distances",
     "fidelity": "fidelity",
     "link": "links",
+    "pair": "pairs",
     "mixed_run": "mixed_runs",
     "disturbed": "disturbed",
 }
@@ -191,7 +193,9 @@ def _claims(
         for run, clocks in zip(record.runs, record.clocks, strict=True):
             yield from clock_findings(run, clocks)
     for cell in sorted({run.cell for run in runs}):
-        yield from threshold_findings([run for run in runs if run.cell == cell])
+        members = [run for run in runs if run.cell == cell]
+        yield from pair_findings(members)
+        yield from threshold_findings(members)
     yield from absent_findings(plan)
     reason = why_not_simulated(result)
     if not reason and plan.options.get("validation") is True:

@@ -1,10 +1,10 @@
 """Analysis of a large result: in this process beside workers of Dask on this machine, interleaved.
 
-Writes a result of `--values` values in `--cells` cells of 25 runs into `--folder`, unless it is there, as the record
-writes it: `runs.parquet` and `measurements/values.parquet`. Then `steelyard analyse` computes it in turn and
-by `--workers` processes of Dask with `--memory` GB each, `--rounds` times, in an order that changes with each
-round. Printed are wall and CPU time, peak memory, and the ratio of both with its 95 % interval (Student's t
-of the logarithms of the ratios of the rounds); findings must have the same bytes.
+Writes a result of `--values` values in `--cells` cells of 25 runs into `--folder`, unless it is there, as
+the record writes it: `runs.parquet` and `measurements/values.parquet`. Then `steelyard analyse` computes it
+in turn and by `--workers` processes of Dask with `--memory` GB each, `--rounds` times, in an order that
+changes with each round. Printed are wall and CPU time, peak memory, and the ratio of both with its 95 %
+interval (Student's t of the logarithms of the ratios of the rounds); findings must have the same bytes.
 
 `--rounds 0` computes it by Dask alone, once: what does not fit into the memory of one process.
 """

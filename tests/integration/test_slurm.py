@@ -51,10 +51,12 @@ def cluster() -> Iterator[Cluster]:
 def env(cluster: Cluster) -> Iterator[dict[str, str]]:
     # Parts wait for a quiet machine, which a cluster on one machine is not.
     with environment() as found:
-        yield {**cluster.environment, **found, "SLURM_CONF": cluster.environment["SLURM_CONF"]} | {
-            "STEELYARD_LONGEST_WAIT_S": "0.1"
-        }
-    cluster.clear()  # what a failed test left would go on beside the next one
+        try:
+            yield {**cluster.environment, **found, "SLURM_CONF": cluster.environment["SLURM_CONF"]} | {
+                "STEELYARD_LONGEST_WAIT_S": "0.1"
+            }
+        finally:
+            cluster.clear()
 
 
 def words_of(folder: Path, *more: str) -> list[str]:

@@ -131,7 +131,9 @@ def test_a_submitter_killed_again_and_again_takes_each_batch_once(tmp_path: Path
     with LedgerReader(tmp_path / "ledger.sqlite") as reader:
         hosts = reader.hosts()
     for batch, attempt in attempts.items():
-        part, of_batch = (tmp_path / TRACES_NAME / files_name(batch, attempt) / "said.txt").read_text().split()
+        part, of_batch = (
+            (tmp_path / TRACES_NAME / files_name(batch, attempt) / "said.txt").read_text().split()
+        )
         assert int(of_batch) == batch
         (start,) = (tmp_path / "placed" / part / "starts").iterdir()
         assert hosts[batch, attempt] == read_provenance(start).host_id

@@ -50,9 +50,7 @@ def test_a_host_with_too_few_cpus_is_refused_by_name_and_records_nothing(
     with pytest.raises(CapabilityError) as caught:
         begin(tmp_path, plan_for(cpus, workers), cpus=2)
     assert caught.value.code == "capability.host-cpus"
-    assert caught.value.message == (
-        f"host `n7` offers 2 CPUs to this part; the study is planned for {cpus}"
-    )
+    assert caught.value.message == (f"host `n7` offers 2 CPUs to this part; the study is planned for {cpus}")
     assert "--exclude=NODE" in str(caught.value.hint)
     assert not list(tmp_path.glob("placed/*/starts/*"))
 

@@ -1,6 +1,6 @@
 """Analysis of a large result: in this process beside workers of Dask on this machine, interleaved.
 
-Writes a result of `--values` values in 40 cells of 25 runs into `--folder`, unless it is there, as the record
+Writes a result of `--values` values in `--cells` cells of 25 runs into `--folder`, unless it is there, as the record
 writes it: `runs.parquet` and `measurements/values.parquet`. Then `steelyard analyse` computes it in turn and
 by `--workers` processes of Dask with `--memory` GB each, `--rounds` times, in an order that changes with each
 round. Printed are wall and CPU time, peak memory, and the ratio of both with its 95 % interval (Student's t
@@ -30,12 +30,12 @@ from steelyard.record.outcome_rows import run_id_of
 from steelyard.record.schema import measurements_schema
 from steelyard.record.tables import ResultTables
 
-WORKLOADS, VARIANTS, RUNS = 20, ("old", "new"), 25
+VARIANTS, RUNS = ("old", "new"), 25
 PART = 1 << 18
 
 
-def plan() -> Plan:
-    names = [f"w{number:02d}" for number in range(WORKLOADS)]
+def plan(size: int) -> Plan:
+    names = [f"w{number:03d}" for number in range(size // len(VARIANTS))]
     levels = [{"workload": name, "variant": variant} for name in names for variant in VARIANTS]
     cells = [Cell(at, each, Execution("", (each["workload"],))) for at, each in enumerate(levels)]
     batches = [Batch(cell * RUNS + run, run, cell) for cell in range(len(cells)) for run in range(RUNS)]
@@ -50,18 +50,18 @@ def plan() -> Plan:
     ).freeze()
 
 
-def write(folder: Path, values: int) -> None:
-    planned = plan()
+def write(folder: Path, values: int, size: int) -> None:
+    planned = plan(size)
     folder.mkdir(parents=True)
     planned.write(folder / "plan.json")
-    size = values // len(planned.batches)
+    count = values // len(planned.batches)
     schema = measurements_schema({})
     rng = np.random.default_rng(1)
     with ResultTables(folder, planned, "bench") as tables:
         for batch in planned.batches:
             name = run_id_of(batch.number, 1, 0, 1)
             level = 1e6 * math.exp(0.02 * rng.standard_normal())
-            tables.add_columns(_run(planned, batch, name), _measured(name, level, size, rng, schema))
+            tables.add_columns(_run(planned, batch, name), _measured(name, level, count, rng, schema))
 
 
 def _run(planned: Plan, batch: Batch, name: str) -> dict[str, pa.Array]:
@@ -116,15 +116,16 @@ def peak_mib(pid: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--values", type=float, default=1e7)
+    parser.add_argument("--cells", type=int, default=40)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--memory", type=float, default=4.0, help="of each worker, in GB")
     parser.add_argument("--rounds", type=int, default=5)
     chosen = parser.parse_args()
-    folder = chosen.folder / f"{chosen.values:.0e}"
+    folder = chosen.folder / f"{chosen.values:.0e}-{chosen.cells}"
     begin = time.monotonic()
     if not (folder / "runs.parquet").exists():
-        write(folder, int(chosen.values))
+        write(folder, int(chosen.values), chosen.cells)
         size = (folder / "measurements/values.parquet").stat().st_size
         print(f"written in {time.monotonic() - begin:.0f} s: {size / 1e9:.2f} GB", flush=True)
     with (

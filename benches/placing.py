@@ -56,13 +56,14 @@ class Played:
     """
 
     is_here = False
+    names = ()
 
     def __init__(self, plan: Plan, hosts: int) -> None:
         self._plan, self.size, self.width = plan, hosts, hosts
         self.parts = 0
         self.played_s = 0.0
 
-    def place(self, parts: Sequence[Path]) -> None:
+    def place(self, parts: Sequence[Path], _hosts: Sequence[str] = (), /) -> None:
         """Write the journals."""
         begin_s = time.process_time()
         self.parts += len(parts)

@@ -19,6 +19,7 @@ __all__ = [
     "cluster_bootstrap",
     "contrast_bootstrap",
     "counter_names",
+    "dependence",
     "deviation_bootstrap",
     "effective_size",
     "exact_sum",
@@ -48,6 +49,7 @@ __all__ = [
     "quantile_bootstrap",
     "shift_interval",
     "simulated_splits",
+    "standard_deviation",
     "student_two_sided",
 ]
 
@@ -151,7 +153,9 @@ def level_looks(
 def noise_scale(values: NDArray[np.float64]) -> float: ...
 def autocorrelation(values: NDArray[np.float64], lags: int) -> NDArray[np.float64]: ...
 def effective_size(values: NDArray[np.float64]) -> float: ...
+def dependence(values: NDArray[np.float64]) -> tuple[float, float]: ...
 def exact_sum(values: NDArray[np.float64]) -> float: ...
+def standard_deviation(values: NDArray[np.float64]) -> float: ...
 def quantile(ascending: NDArray[np.float64], p: float) -> float: ...
 def bootstrap(
     sample: _Sample,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from steelyard.analyse.comparison.agreement import CellValues
     from steelyard.design.technology import Technology
-    from steelyard.model import Batch, Finding, FindingSet, Plan
+    from steelyard.model import Batch, Cell, Finding, FindingSet, Plan
     from steelyard.record.provenance import Provenance
     from steelyard.report.page import Page
     from steelyard.run.cleanup import Removal
@@ -137,6 +137,9 @@ class Study:
         ``module:function``, for a study whose parts on other hosts are not run by the executor. It takes the
         plan, the numbers of the batches, the folder of this start, and what is known of the host as a
         `Provenance`; it writes a journal and the provenance into the folder.
+    run_hosts : str or None
+        ``module:function``, for a study whose runs need certain hosts, by the names in `host_facts`. It takes
+        a cell, and gives those that a run of it has for itself; nothing where any host will do.
     cleanup : str or None
         ``module:function``, for a study that makes things on the host which a killed run leaves. It removes
         those that nobody uses any more, and gives a `Removal` for each.
@@ -157,6 +160,8 @@ class Study:
         Whether each cell is a program of the user's, so that two results are compared by how fast each is,
         within the margin of the first, where nothing else is asked for. The same applies to results that were
         imported, and to those of a study without a mode.
+    compares_hosts : bool
+        Whether hosts that runs are placed on are compared with each other: each gets as much as the others.
     maps_cells : bool
         Whether its ``analyse`` takes a third argument, an `OverCells` that computes tasks of its cells, in
         processes or on a cluster.
@@ -178,6 +183,7 @@ class Study:
     cell_values: str | None = None
     result_comparison: str | None = None
     part: str | None = None
+    run_hosts: str | None = None
     cleanup: str | None = None
     examples: tuple[tuple[str, str], ...] = ()
     debian_packages: tuple[str, ...] = ()
@@ -185,6 +191,7 @@ class Study:
     workloads: tuple[str, ...] = ()
     is_input_calibrated: bool = False
     has_programs_as_cells: bool = False
+    compares_hosts: bool = False
     maps_cells: bool = False
 
     @property
@@ -288,7 +295,9 @@ class Study:
             found: FindingSet = self._part("analysis").analyse(result, options)
             return found
         if not self.maps_cells:
-            message = f"cannot analyse on `{on}`: the study `{self.name}` is not analysed cell by cell"
+            message = (
+                f"cannot place the analysis of `{self.name}` on `{on}`: it has no costly part cell by cell"
+            )
             raise UsageError(message, hint="leave out `--on`: it is analysed in this process")
         from steelyard.analyse.mapping.places import opened  # noqa: PLC0415 - start-up time
 
@@ -318,6 +327,11 @@ class Study:
     def execute_part(self, plan: Plan, wanted: Collection[int], start: Path, provenance: Provenance) -> None:
         """Run a part where this study does so itself."""
         self._named(str(self.part))(plan, wanted, start, provenance)
+
+    def hosts_of(self, cell: Cell) -> tuple[str, ...]:
+        """Give the hosts that a run of a cell needs, by name; nothing where any one will do."""
+        found: tuple[str, ...] = () if self.run_hosts is None else self._named(self.run_hosts)(cell)
+        return found
 
     def remove_abandoned(self) -> Sequence[Removal]:
         """Remove what killed runs of this study left on the host; what running ones use stays."""

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,8 @@ import pytest
 
 from fixtures.dask_cluster import START_S, missing, scheduler, worker
 from fixtures.private_mount import can_mount_privately
+from fixtures.simulated_result import Spec, build, lognormal
+from fixtures.simulated_result import Study as SimulatedStudy
 from fixtures.stability_sample import plan
 from steelyard.cli import execute
 
@@ -123,10 +126,36 @@ def test_processes_give_the_same_bytes(analysed: Path, result: Path) -> None:
     require_same(analysed, result)
 
 
-def test_another_study_says_that_it_is_not_mapped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plan().write(tmp_path / "plan.json")
+def test_a_study_with_nothing_to_map_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replace(plan(), study="scaling").freeze().write(tmp_path / "plan.json")
     assert execute(["analyse", str(tmp_path), "--on", "pool:2"]) == 2
-    assert "`stability` is not analysed cell by cell" in capsys.readouterr().err
+    assert "cannot place the analysis of `scaling` on `pool:2`" in capsys.readouterr().err
+
+
+@pytest.mark.long("starts processes that each import the analysis")
+@pytest.mark.parametrize("study", ["stability", "communication"])
+def test_cells_that_travel_to_processes_give_the_same_bytes(study: str, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    if study == "stability":
+        loads = [("single", 1), ("parallel-homogenous", 2)]
+        measured = [
+            Spec(isolation, *load, "w/x", lognormal(0.05, 0.01, 0.003))
+            for isolation in ("bare", "sandbox")
+            for load in loads
+        ]
+        build(here, measured, SimulatedStudy(blocks=5, iterations=12))
+    else:
+        size = np.arange(1, 401) * 100
+        taken = 5e-6 + 2e-10 * size * np.random.default_rng(4).lognormal(0, 0.1, size.size)
+        rows = [f"{n},{s!r}" for n, s in zip(size.tolist(), taken.tolist(), strict=True)]
+        (tmp_path / "m.csv").write_text("\n".join(["size,time", *rows, ""]), encoding="utf-8")
+        words = ["import", "messages", str(tmp_path / "m.csv"), "--unit", "s", "--out", str(here)]
+        assert execute(words) == 0
+    there = shutil.copytree(here, tmp_path / "there")
+    assert execute(["analyse", str(here)]) == 0
+    done = analyse(there, "pool:2")
+    assert (done.returncode, done.stderr) == (0, "")
+    require_same(here, there)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from fixtures.colocation_trials import Planted, build_result, planted_trial
-from steelyard.errors import AnalysisError
+from steelyard.errors import AnalysisError, DataError
 from steelyard.report.html import render_html
 from steelyard.report.page import Prose
 from steelyard.share.verify import verify
@@ -387,3 +387,13 @@ def test_trials_with_nothing_planted_are_not_called_slowed_down(tmp_path: Path, 
         each for each in found.of("tail") if each.verdict == "grown" and each.subject["quantile"] == "p99"
     ]
     assert len(grown) <= 2
+
+
+def test_tables_of_an_older_version_are_to_be_written_again(tmp_path: Path) -> None:
+    result = build_result(tmp_path / "my result", {("be", 50): Planted(load=0.5)}, blocks=2)
+    analyse(result)
+    path = result / "tables" / "bins.csv"
+    pl.read_csv(path, null_values="NA").drop("p99_s").write_csv(path, null_value="NA")
+    with pytest.raises(DataError, match="without the column `p99_s`") as raised:
+        build(result)
+    assert raised.value.hint == f"steelyard analyse '{result}'"

@@ -563,9 +563,7 @@ def test_the_fastest_of_many_is_found_and_who_is_slower_stops(
     assert execute(["verify", "best"]) == 0
     capsys.readouterr()
     assert execute(["report", "best"]) == 0
-    assert (
-        f"lower than `{said['best']}`: " in capsys.readouterr().out
-    )  # at the start, or after what is equivalent
+    assert f"lower than `{said['best']}`: " in capsys.readouterr().out
     refused = ["compare", "--best", "--no-record", *names.values()]
     assert execute([*refused, "--baseline", "1"]) == 2
     assert execute([*refused, "--statistic", "p50,mean"]) == 2

@@ -293,3 +293,38 @@ def test_another_margin_is_kept_beside_the_result(tmp_path: Path) -> None:
     assert execute(["analyse", str(tmp_path / "r"), "--margin", "50"]) == 0
     assert analyse(tmp_path / "r").findings == read_findings(tmp_path / "r" / "findings.json").findings
     assert verify(tmp_path / "r") == []
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ((1, 1), "2 samples (a cell and a metric) of one value each; no series is long enough (20 values)"),
+        ((3, 2, 5), "3 samples (a cell and a metric) of at most 5 values each; no series is long enough"),
+        (
+            (30, 2, 40),
+            "3 samples (a cell and a metric); their series: 2 flat, 1 with too few values to tell.",
+        ),
+        ((30, 40), "2 samples (a cell and a metric); their series: 2 flat."),
+    ],
+)
+def test_the_answer_says_of_how_many_series_nothing_can_be_told(
+    tmp_path: Path, sizes: tuple[int, ...], said: str
+) -> None:
+    rng = np.random.default_rng(1)
+    path = tmp_path / "t.csv"
+    lines = [
+        f"w{number},{value:.3f}" for number, size in enumerate(sizes) for value in rng.normal(9, 0.1, size)
+    ]
+    path.write_text("\n".join(["workload,time", *lines, ""]), encoding="utf-8")
+    analysed(
+        tmp_path / "r",
+        "csv",
+        str(path),
+        "--column",
+        "value=time",
+        "--column",
+        "workload=workload",
+        "--unit",
+        "ms",
+    )
+    assert any(said in each.text for each in build(tmp_path / "r").answer)

@@ -150,6 +150,8 @@ static void write_header(const struct run *run, int is_complete, double cost_ns,
   fprintf(file, " \"planned\": %" PRIu64 ",\n \"is_simulated\": %s,\n", run->plan.count, IS_SIMULATED);
   MPI_Get_processor_name(host, &length);
   write_text(file, "host", host);
+  const char *node = getenv("SLURMD_NODENAME"); /* several nodes of a cluster may be one host */
+  if (node != NULL) write_text(file, "node", node);
   read_boot_id(text, sizeof text);
   write_text(file, "boot_id", text);
   describe_binding(text, sizeof text);

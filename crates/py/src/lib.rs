@@ -51,8 +51,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::stats::{
-        autocorrelation, change_points, cluster_bootstrap, deviation_bootstrap, effective_size, exact_sum,
-        kolmogorov_smirnov, moment_bootstrap, noise_scale, quantile, quantile_bootstrap,
+        autocorrelation, change_points, cluster_bootstrap, dependence, deviation_bootstrap, effective_size,
+        exact_sum, kolmogorov_smirnov, moment_bootstrap, noise_scale, quantile, quantile_bootstrap,
+        standard_deviation,
     };
 
     #[pymodule_export]

@@ -188,10 +188,29 @@ pub(crate) fn effective_size(py: Python<'_>, values: PyReadonlyArray1<'_, f64>) 
     py.detach(|| steelyard_stats::effective_size(&values)).map_err(raise)
 }
 
+/// Autocorrelation at lag 1, and effective sample size.
+#[pyfunction]
+pub(crate) fn dependence(py: Python<'_>, values: PyReadonlyArray1<'_, f64>) -> PyResult<(f64, f64)> {
+    let values = contiguous(&values);
+    py.detach(|| steelyard_stats::dependence(&values)).map_err(raise)
+}
+
 /// Sum, rounded once.
 #[pyfunction]
-pub(crate) fn exact_sum(values: PyReadonlyArray1<'_, f64>) -> f64 {
-    steelyard_stats::exact_sum(values.as_array().iter().copied())
+pub(crate) fn exact_sum(py: Python<'_>, values: PyReadonlyArray1<'_, f64>) -> f64 {
+    match values.as_slice() {
+        Ok(values) => py.detach(|| steelyard_stats::exact_sum(values.iter().copied())),
+        Err(_) => steelyard_stats::exact_sum(values.as_array().iter().copied()),
+    }
+}
+
+/// Standard deviation (divisor n - 1) by exact sums; values are not copied.
+#[pyfunction]
+pub(crate) fn standard_deviation(py: Python<'_>, values: PyReadonlyArray1<'_, f64>) -> f64 {
+    match values.as_slice() {
+        Ok(values) => py.detach(|| steelyard_stats::standard_deviation(values)),
+        Err(_) => steelyard_stats::standard_deviation(&contiguous(&values)),
+    }
 }
 
 /// Quantile of type 7 of ascending values.

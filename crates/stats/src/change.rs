@@ -4,9 +4,6 @@
 //! partitioning (Jackson et al. 2005). The cost is minus twice the log-likelihood of Laplace noise, so that single outliers,
 //! however large, buy no segment.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-
 use crate::error::StatsError;
 use crate::order::median;
 use crate::sample::{check_values, real};
@@ -71,22 +68,19 @@ fn partition(values: &[f64], options: &ChangeOptions) -> Vec<usize> {
     let mut best = vec![f64::INFINITY; count + 1];
     let mut from = vec![0_usize; count + 1];
     best[0] = -price;
+    let mut links = Links::new(values);
     for start in 0..count {
-        if best[start].is_infinite() {
-            continue;
+        // What begins where no segment may end is in no partition.
+        if best[start].is_finite() {
+            links.grow(values, start, |end, distance| {
+                let cost = best[start] + 2.0 * distance / scale + price;
+                if end - start >= options.shortest && cost < best[end] {
+                    best[end] = cost;
+                    from[end] = start;
+                }
+            });
         }
-        let mut running = Running::default();
-        for end in start + 1..=count {
-            running.push(values[end - 1]);
-            if end - start < options.shortest {
-                continue;
-            }
-            let cost = best[start] + 2.0 * running.distance() / scale + price;
-            if cost < best[end] {
-                best[end] = cost;
-                from[end] = start;
-            }
-        }
+        links.unlink(start);
     }
     let mut changes = Vec::new();
     let mut end = count;
@@ -98,60 +92,87 @@ fn partition(values: &[f64], options: &ChangeOptions) -> Vec<usize> {
     changes
 }
 
-/// Sum of distances to the median of a growing set: two heaps that meet at the median.
-#[derive(Default)]
-struct Running {
-    lower: BinaryHeap<Ordered>,
-    upper: BinaryHeap<Reverse<Ordered>>,
-    lower_sum: f64,
-    upper_sum: f64,
+/// Ends of the list of `Links`.
+const NONE: u32 = u32::MAX;
+
+/// The values that are left, linked in ascending order; of equal ones the last comes first.
+///
+/// What is unlinked keeps its neighbours, and finds its place by them where it is linked again in the reverse order
+/// (Knuth, "Dancing links", 2000): no search for the place of a value, of which there are count^2 / 2.
+struct Links {
+    rank: Vec<u32>,
+    below: Vec<u32>,
+    above: Vec<u32>,
 }
 
-impl Running {
-    fn push(&mut self, value: f64) {
-        if self.lower.peek().is_none_or(|top| value <= top.0) {
-            self.lower.push(Ordered(value));
-            self.lower_sum += value;
-        } else {
-            self.upper.push(Reverse(Ordered(value)));
-            self.upper_sum += value;
-        }
-        if self.lower.len() > self.upper.len() + 1 {
-            if let Some(Ordered(top)) = self.lower.pop() {
-                self.lower_sum -= top;
-                self.upper_sum += top;
-                self.upper.push(Reverse(Ordered(top)));
+impl Links {
+    #[expect(clippy::cast_possible_truncation, reason = "a series has at most 1000 values")]
+    fn new(values: &[f64]) -> Self {
+        let mut order: Vec<u32> = (0..values.len() as u32).collect();
+        order.sort_unstable_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]).then(b.cmp(&a)));
+        let (mut rank, mut below, mut above) =
+            (vec![0; values.len()], vec![NONE; values.len()], vec![NONE; values.len()]);
+        for (place, &own) in order.iter().enumerate() {
+            rank[own as usize] = place as u32;
+            if place > 0 {
+                below[own as usize] = order[place - 1];
+                above[order[place - 1] as usize] = own;
             }
-        } else if self.upper.len() > self.lower.len()
-            && let Some(Reverse(Ordered(top))) = self.upper.pop()
-        {
-            self.upper_sum -= top;
-            self.lower_sum += top;
-            self.lower.push(Ordered(top));
+        }
+        Self { rank, below, above }
+    }
+
+    fn unlink(&mut self, own: usize) {
+        let (below, above) = (self.below[own], self.above[own]);
+        if below != NONE {
+            self.above[below as usize] = above;
+        }
+        if above != NONE {
+            self.below[above as usize] = below;
         }
     }
 
-    fn distance(&self) -> f64 {
-        let middle = self.lower.peek().map_or(0.0, |top| top.0);
-        let (below, above) = (real(self.lower.len()), real(self.upper.len()));
-        ((middle * below - self.lower_sum) + (self.upper_sum - middle * above)).max(0.0)
+    #[expect(clippy::cast_possible_truncation, reason = "a series has at most 1000 values")]
+    fn link(&mut self, own: usize) {
+        let (below, above) = (self.below[own], self.above[own]);
+        if below != NONE {
+            self.above[below as usize] = own as u32;
+        }
+        if above != NONE {
+            self.below[above as usize] = own as u32;
+        }
     }
-}
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Ordered(f64);
-
-impl Eq for Ordered {}
-
-impl PartialOrd for Ordered {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Ordered {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.total_cmp(&other.0)
+    /// Gives the sum of distances to the median of the values from `start` on, for each end; those before are unlinked.
+    fn grow(&mut self, values: &[f64], start: usize, mut found: impl FnMut(usize, f64)) {
+        for own in (start..values.len()).rev() {
+            self.unlink(own);
+        }
+        let (mut middle, mut lower, mut upper) = (start, 0.0, 0.0);
+        for own in start..values.len() {
+            self.link(own);
+            let value = values[own];
+            let has_even_before = (own - start).is_multiple_of(2);
+            if self.rank[own] <= self.rank[middle] {
+                lower += value;
+                if !has_even_before {
+                    lower -= values[middle];
+                    upper += values[middle];
+                    middle = self.below[middle] as usize;
+                }
+            } else {
+                upper += value;
+                if has_even_before {
+                    middle = self.above[middle] as usize;
+                    upper -= values[middle];
+                    lower += values[middle];
+                }
+            }
+            let (end, count) = (own + 1, own + 1 - start);
+            let (below, above) = (real(count - count / 2), real(count / 2));
+            let distance = (values[middle] * below - lower) + (upper - values[middle] * above);
+            found(end, distance.max(0.0));
+        }
     }
 }
 

@@ -15,6 +15,17 @@ pub fn autocorrelation(values: &[f64], lags: usize) -> Result<Vec<f64>, StatsErr
     Ok((0..=lags.min(values.len() - 1)).map(|lag| series.at(lag)).collect())
 }
 
+/// Gives the autocorrelation at lag 1, and the effective sample size.
+///
+/// # Errors
+///
+/// As `effective_size`.
+pub fn dependence(values: &[f64]) -> Result<(f64, f64), StatsError> {
+    check_values(values, 2)?;
+    let series = Centred::of(values);
+    Ok((series.at(1), series.effective_size()))
+}
+
 /// Gives the effective sample size by the initial positive sequence (Geyer 1992, section 3.3): n / (2 sum of correlations - 1).
 ///
 /// Between 1 and n: a series that alternates is not credited with more values than it has.
@@ -24,19 +35,7 @@ pub fn autocorrelation(values: &[f64], lags: usize) -> Result<Vec<f64>, StatsErr
 /// If the series has fewer than 2 values or one that is not finite.
 pub fn effective_size(values: &[f64]) -> Result<f64, StatsError> {
     check_values(values, 2)?;
-    let series = Centred::of(values);
-    let count = values.len();
-    let mut time = -1.0;
-    let mut lag = 0;
-    while lag + 1 < count {
-        let pair = series.at(lag) + series.at(lag + 1);
-        if pair <= 0.0 {
-            break;
-        }
-        time += 2.0 * pair;
-        lag += 2;
-    }
-    Ok((real(count) / time.max(1.0)).max(1.0))
+    Ok(Centred::of(values).effective_size())
 }
 
 struct Centred {
@@ -50,6 +49,21 @@ impl Centred {
         let deviations: Vec<f64> = values.iter().map(|value| value - centre).collect();
         let variance = exact_sum(deviations.iter().map(|d| d * d));
         Self { deviations, variance }
+    }
+
+    fn effective_size(&self) -> f64 {
+        let count = self.deviations.len();
+        let mut time = -1.0;
+        let mut lag = 0;
+        while lag + 1 < count {
+            let pair = self.at(lag) + self.at(lag + 1);
+            if pair <= 0.0 {
+                break;
+            }
+            time += 2.0 * pair;
+            lag += 2;
+        }
+        (real(count) / time.max(1.0)).max(1.0)
     }
 
     fn at(&self, lag: usize) -> f64 {

@@ -47,7 +47,7 @@ pub use block::block_length;
 pub use bootstrap::{Bootstrapped, Contrast, Question, SampleOf, bootstrap, contrast_bootstrap};
 pub use change::{ChangeOptions, change_points, noise_scale};
 pub use cluster::{ClusterOptions, cluster_bootstrap};
-pub use correlation::{autocorrelation, effective_size};
+pub use correlation::{autocorrelation, dependence, effective_size};
 pub use error::StatsError;
 pub use interval::{Interval, Intervals};
 pub use kolmogorov::{Kolmogorov, kolmogorov_smirnov};

@@ -1,6 +1,6 @@
 //! Quantiles.
 
-use crate::sample::{real, sorted, whole};
+use crate::sample::{real, whole};
 
 /// Gives the quantile of type 7 (Hyndman and Fan 1996; R's default) of values in ascending order.
 ///
@@ -33,7 +33,16 @@ impl Position {
 /// Gives the median of values in any order; not a number for an empty slice.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
-    quantile(&sorted(values), 0.5)
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let position = Position::of(values.len(), 0.5);
+    let mut copy = values.to_vec();
+    let (_, &mut low, rest) = copy.select_nth_unstable_by(position.rank - 1, f64::total_cmp);
+    match rest.iter().copied().min_by(f64::total_cmp) {
+        Some(next) if position.share > 0.0 => low + position.share * (next - low),
+        _ => low,
+    }
 }
 
 /// Gives the median absolute deviation from the median, unscaled.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +27,7 @@ from steelyard.errors import DataError, UsageError
 from steelyard.record.folder_lock import is_held
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from types import TracebackType
 
     from steelyard.catalogue.folder import Reading
@@ -237,8 +238,26 @@ class Catalogue:
         identifier : str
             Whole id.
         """
+        with self.forgetting(identifier):
+            pass
+
+    @contextmanager
+    def forgetting(self, identifier: str) -> Iterator[None]:
+        """Remove a result from the catalogue together with what is done inside: both, or neither.
+
+        Parameters
+        ----------
+        identifier : str
+            Whole id.
+
+        Raises
+        ------
+        DataError
+            If the catalogue cannot be written: at the beginning, where that is known before.
+        """
         with self._database.writing():
             self._forget(identifier)
+            yield
 
     def keep_verified(self, folder: Path, verified: Verified) -> bool:
         """Keep what came of verifying a folder of this machine; say whether the catalogue has the folder."""

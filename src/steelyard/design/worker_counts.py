@@ -23,6 +23,8 @@ class HostFacts:
         Memory nodes.
     hardware_virtualisation : bool
         Whether virtual machines run natively (KVM) or by software emulation.
+    names : tuple of str
+        Of a study that is placed: hosts that runs can ask for by name.
     """
 
     cpu_count: int
@@ -30,6 +32,7 @@ class HostFacts:
     llc_count: int = 1
     memory_node_count: int = 1
     hardware_virtualisation: bool = False
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.core_count <= self.cpu_count or self.llc_count < 1 or self.memory_node_count < 1:

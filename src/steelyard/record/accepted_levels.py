@@ -2,13 +2,14 @@
 
 Version history of ``steelyard/accepted-levels``:
 
-1. Results by name, for all series or for some metrics.
+1. Results by name, for all series, or for some metrics and names.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import Field
@@ -42,6 +43,8 @@ class AcceptedLevel:
         When, ISO 8601 with time zone.
     metrics : list of str
         Metrics that it is accepted for; empty for all.
+    series : list of str
+        Names or patterns of the series that it is accepted for; empty for all.
     """
 
     result: Text
@@ -49,6 +52,28 @@ class AcceptedLevel:
     at: Text
     why: Text
     metrics: list[Text]
+    series: list[Text] = field(default_factory=list)
+
+    def is_for(self, metric: str, *names: str) -> bool:
+        """Whether it is accepted for a metric of a series, by any of the names that the series has.
+
+        Examples
+        --------
+        >>> level = AcceptedLevel("r7", "ada", "2026-05-04T12:00:00+00:00", "checks more", [], ["parse*"])
+        >>> level.is_for("wall", "parse_json"), level.is_for("wall", "render")
+        (True, False)
+        """
+        return (not self.metrics or metric in self.metrics) and (
+            not self.series
+            or any(name == each or fnmatchcase(name, each) for each in self.series for name in names)
+        )
+
+    @property
+    def sentence(self) -> str:
+        """What was accepted, by whom, when and why."""
+        of = ", ".join([*self.series, *self.metrics])
+        level = f"the level of {of}" if of else "the level"
+        return f"accepted: {level} at `{self.result}`, {self.at[:10]}, {self.by}: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)

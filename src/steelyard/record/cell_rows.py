@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from steelyard.errors import DataError
 from steelyard.record.importers.foreign import MEASURE
 from steelyard.record.schema import MEASUREMENTS_SCHEMA, measurements_schema
-from steelyard.record.table_file import ROWS_PER_GROUP, named_damage, require_columns
+from steelyard.record.table_file import ROWS_PER_GROUP, named_damage, repeated, require_columns
 from steelyard.record.tables import measurement_files, require_one_generation
 
 if TYPE_CHECKING:
@@ -203,14 +203,10 @@ class RunRows:
                     ROWS_PER_GROUP, row_groups=[group], columns=read, use_threads=False
                 ):
                     batch.validate(full=True)
-                    found = {name: _repeated(text, len(batch)) for name, text in same.items()}
+                    found = {name: repeated(text, len(batch)) for name, text in same.items()}
                     found |= {name: batch[name] for name in read}
                     yield begin, pa.record_batch([found[name] for name in columns], list(columns))
                     begin += len(batch)  # noqa: PLW2901 - of the next part
-
-
-def _repeated(text: str, count: int) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(np.zeros(count, dtype=np.int32), [text])
 
 
 def _may_hold(runs: Sequence[str], bounds: tuple[str, str] | None) -> bool:

@@ -32,6 +32,7 @@ from steelyard.record.seal import seal_tables
 from steelyard.record.table_file import (
     TableWriter,
     Value,
+    ahead,
     count_rows,
     read_batches,
     read_metadata,
@@ -40,7 +41,7 @@ from steelyard.record.table_file import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -67,9 +68,13 @@ class ResultTables:
         Hash of what the rows are made from.
     source : str
         File of the folder that they are made from; empty where there is none.
+    coded : collection of str
+        Columns of measurements whose texts repeat often, see `TableWriter`.
     """
 
-    def __init__(self, result: Path, plan: Plan, generation: str, source: str = "") -> None:
+    def __init__(
+        self, result: Path, plan: Plan, generation: str, source: str = "", *, coded: Collection[str] = ()
+    ) -> None:
         factors = tuple(plan.factors)
         draws_layouts = plan.options.get(LAYOUT_OPTION) == RANDOM_LAYOUT
 
@@ -79,7 +84,11 @@ class ResultTables:
 
         with ExitStack() as stack:
             self._measurements = stack.enter_context(
-                TableWriter(result / MEASUREMENTS_NAME, measurements_schema(metadata(MEASUREMENTS_SCHEMA)))
+                TableWriter(
+                    result / MEASUREMENTS_NAME,
+                    measurements_schema(metadata(MEASUREMENTS_SCHEMA)),
+                    coded=coded,
+                )
             )
             self._attempts = stack.enter_context(
                 TableWriter(
@@ -107,7 +116,7 @@ class ResultTables:
         Of a run's columns the absent ones are null.
         """
         self._runs.add_columns(runs)
-        for table in measurements:
+        for table in ahead(measurements):
             self._measurements.add_table(table)
 
     def add_interrupted(self, run: Mapping[str, Value], state: str) -> None:
@@ -272,7 +281,9 @@ def count_measurements(result: Path) -> int:
     return sum(count_rows(path, MEASUREMENTS_SCHEMA) for path in measurement_files(result))
 
 
-def measurement_batches(result: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def measurement_batches(
+    result: Path, columns: Sequence[str], *, with_codes: bool = False
+) -> Iterator[pa.RecordBatch]:
     """Read some columns of ``measurements/`` a part at a time, in the order of the runs.
 
     Parameters
@@ -281,6 +292,8 @@ def measurement_batches(result: Path, columns: Sequence[str]) -> Iterator[pa.Rec
         Result folder.
     columns : sequence of str
         Names of the columns.
+    with_codes : bool
+        Whether texts that repeat come as codes, see `read_batches`.
 
     Raises
     ------
@@ -293,7 +306,7 @@ def measurement_batches(result: Path, columns: Sequence[str]) -> Iterator[pa.Rec
     expected = measurements_schema({})
     wanted = pa.schema([expected.field(name) for name in columns])
     for path in paths:
-        yield from read_batches(path, MEASUREMENTS_SCHEMA, wanted)
+        yield from read_batches(path, MEASUREMENTS_SCHEMA, wanted, with_codes=with_codes)
 
 
 def measurement_files(result: Path) -> list[Path]:

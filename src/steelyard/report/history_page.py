@@ -147,11 +147,16 @@ def name_of(series: ResultSeries) -> str:
     return f"{levels} {series.subject['metric']}".strip()
 
 
+def called(series: ResultSeries) -> tuple[str, ...]:
+    """Give what people may call a series: its levels, and these with its metric, as it is printed."""
+    name = name_of(series)
+    return name.removesuffix(series.subject["metric"]).strip(), name
+
+
 def places_of(accepted: Sequence[AcceptedLevel], series: ResultSeries) -> list[int]:
     """Give the results of a series whose level is accepted."""
-    names = {
-        level.result for level in accepted if not level.metrics or series.subject["metric"] in level.metrics
-    }
+    metric = series.subject["metric"]
+    names = {level.result for level in accepted if level.is_for(metric, *called(series))}
     return [place for place, label in enumerate(series.labels) if label in names]
 
 

@@ -33,6 +33,8 @@ LONGEST_TITLE: Final = 400
 ELLIPSIS: Final = "…"
 _LONG_WORD: Final = re.compile(rf"[^\s`]{{{LONGEST_NAME + 1},}}|(?<=`)[^`]{{{LONGEST_NAME + 1},}}(?=`)")
 _T = TypeVar("_T")
+_FIELDS: Final[dict[type, tuple[str, ...]]] = {}
+"""Fields of the data classes that were met."""
 
 
 def shown(text: str) -> str:
@@ -90,6 +92,9 @@ def all_shown(value: _T, fitted: Mapping[type, Mapping[str, Callable[[str], str]
 
 
 def _all_shown(value: Any, fitted: Mapping[type, Mapping[str, Callable[[str], str]]]) -> Any:
+    kind = type(value)
+    if kind in _NO_TEXTS:
+        return value
     if isinstance(value, str):
         return shown(value)
     if isinstance(value, (list, tuple)):
@@ -102,19 +107,26 @@ def _all_shown(value: Any, fitted: Mapping[type, Mapping[str, Callable[[str], st
         return value if is_same else type(value)(items)
     if isinstance(value, dict):
         return {_all_shown(key, fitted): _all_shown(each, fitted) for key, each in value.items()}
-    return _fields_shown(value, fitted) if is_dataclass(value) else value
+    return _fields_shown(value, fitted) if _names(kind) else value
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    """Give the fields of a data class; of any other class none."""
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
+    return _FIELDS[kind]
 
 
 def _fields_shown(value: Any, fitted: Mapping[type, Mapping[str, Callable[[str], str]]]) -> Any:
     fits, changed = fitted.get(type(value), {}), {}
-    for each in fields(value):
-        given = getattr(value, each.name)
+    for name in _names(type(value)):
+        given = getattr(value, name)
         made = _all_shown(given, fitted)
-        if each.name in fits:
-            fit = fits[each.name]
+        if name in fits:
+            fit = fits[name]
             made = tuple(map(fit, made)) if isinstance(made, tuple) else fit(made)
         if made is not given and made != given:
-            changed[each.name] = made
+            changed[name] = made
     return replace(value, **changed) if changed else value
 
 

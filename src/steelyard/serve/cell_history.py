@@ -10,7 +10,7 @@ from steelyard.analyse.series.result_series import read_series
 from steelyard.errors import DataError, UsageError
 from steelyard.record.accepted_levels import ACCEPTED_NAME, read_accepted
 from steelyard.record.provenance import read_provenance
-from steelyard.report.history_page import Followed, history_page, name_of, places_of
+from steelyard.report.history_page import Followed, called, history_page, name_of, places_of
 from steelyard.serve.result_folder import require_contained
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ _AUTOCORRELATION: Final = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """A level that somebody accepted: result, metrics, who, when, why; and whether this series has it."""
+    """A level that somebody accepted: result, who, when, why, of what; and whether this series has it."""
 
     result: str
-    metrics: str
+    of: str
     by: str
     at: str
     why: str
@@ -119,7 +119,14 @@ def cell_history(folders: Sequence[Path], chosen: str) -> CellHistory:
         name_of(shown.series),
         history_page([shown], MARGIN),
         tuple(
-            Acceptance(each.result, ", ".join(each.metrics), each.by, each.at, each.why, each.result in held)
+            Acceptance(
+                each.result,
+                ", ".join([*each.series, *each.metrics]),
+                each.by,
+                each.at,
+                each.why,
+                each.result in held and each.is_for(shown.series.subject["metric"], *called(shown.series)),
+            )
             for each in accepted
         ),
         shown.series.values.size,

@@ -19,7 +19,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard import __version__
-from steelyard.report.drawing.engine import engine_script
+from steelyard.report.drawing.engine import made_engine_script
 from steelyard.report.html import generator, inline, policy, template_sources
 from steelyard.share.package.entry_names import quoted
 
@@ -318,7 +318,7 @@ def released_entry() -> dict[str, Any]:
         "template": template_id(),
         "style": _sha256(sources["style.css"]),
         "script": _sha256(inline(sources["page.js"])),
-        "engine": _sha256(inline(engine_script())),
+        "engine": _sha256(inline(made_engine_script())),
         "frame": sorted(frame_texts()),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shlex
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
@@ -36,7 +37,7 @@ from steelyard.run.machine.preparation import LOCK_PATIENCE_S, MachineRequest, m
 from steelyard.run.progress import Silent, format_left
 from steelyard.run.redact import without_secrets
 from steelyard.run.session import open_session
-from steelyard.studies.host_facts import planned_for
+from steelyard.studies.host_facts import host_facts, planned_for
 from steelyard.studies.placed.describing import common_facts, common_technology, describe_hosts, differences
 from steelyard.studies.placed.driver import execute_placed
 from steelyard.studies.placed.parts import PARTS_PER_HOST, PLACED_NAME
@@ -44,6 +45,7 @@ from steelyard.studies.request import differing_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -166,7 +168,7 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
     differing = differences(hosts) if hosts else []
     for note in differing:
         progress.note(note)
-    with planned_for(common_facts(hosts)) if hosts else nullcontext():
+    with _planned_for(assignment, hosts):
         plan = _plan(assignment, probed)
     expected_s = None if assignment.resume else assignment.study.seconds(plan)
     if expected_s is not None:
@@ -185,8 +187,11 @@ def _execute_claimed(assignment: Assignment, progress: Progress) -> ExecutionSum
         parts = assignment.result.absolute() / PLACED_NAME
         parts.mkdir(exist_ok=True)
         engine = assignment.placing(parts)
-        result, parts_per_host = assignment.result.absolute(), assignment.parts_per_host
-        return execute_placed(plan, result, ledger, engine, progress, parts_per_host=parts_per_host)
+        result, study = assignment.result.absolute(), assignment.study
+        parts_per_host = 1 if study.compares_hosts else assignment.parts_per_host
+        return execute_placed(
+            plan, result, ledger, engine, progress, parts_per_host=parts_per_host, hosts_of=study.hosts_of
+        )
 
 
 def _hosts(assignment: Assignment, progress: Progress) -> dict[str, Described]:
@@ -199,6 +204,15 @@ def _hosts(assignment: Assignment, progress: Progress) -> dict[str, Described]:
         with suppress(SteelyardError):  # planning says it, of the hosts
             assignment.study.sketch(assignment.options or assignment.study.options(), imagined)
     return describe_hosts(assignment.placing, assignment.result, [*asked], progress)
+
+
+def _planned_for(assignment: Assignment, hosts: Mapping[str, Described]) -> AbstractContextManager[None]:
+    if assignment.placing is None:
+        return nullcontext()
+    if not hosts:
+        return planned_for(host_facts(), (platform.node(),))
+    names = assignment.placing(assignment.result / PLACED_NAME).names
+    return planned_for(replace(common_facts(hosts), names=names), tuple(hosts))
 
 
 class _Imagined(ProbedTechnologies):

@@ -16,18 +16,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-_PLANNED: Final[ContextVar[HostFacts | None]] = ContextVar("planned", default=None)
+_PLANNED: Final[ContextVar[tuple[HostFacts, tuple[str, ...]] | None]] = ContextVar("planned", default=None)
 
 
 def host_facts() -> HostFacts:
     """Give what the design needs to know of this machine, or of the hosts that are planned for."""
-    return _PLANNED.get() or _own_facts()
+    planned = _PLANNED.get()
+    return _own_facts() if planned is None else planned[0]
+
+
+def planned_hosts() -> tuple[str, ...]:
+    """Give the names of the hosts that runs are placed on; none where they are run by this process."""
+    planned = _PLANNED.get()
+    return () if planned is None else planned[1]
 
 
 @contextmanager
-def planned_for(facts: HostFacts) -> Iterator[None]:
-    """Plan for other hosts than this one."""
-    token = _PLANNED.set(facts)
+def planned_for(facts: HostFacts, names: tuple[str, ...] = ()) -> Iterator[None]:
+    """Plan for other hosts than this one, or for runs that are placed on this one."""
+    token = _PLANNED.set((facts, names))
     try:
         yield
     finally:

@@ -16,7 +16,13 @@ from steelyard.analyse.intervals.clustering import Units, choose_level, group_un
 from steelyard.analyse.intervals.describe import harrell_davis, mad, quantile, standard_deviation
 from steelyard.analyse.intervals.dispersion import Pooled, growth_starts, pooled_statistics
 from steelyard.analyse.linear.correlation import pearson, spearman
-from steelyard.analyse.series.warm_up import SeriesClass, classify_series, find_outliers
+from steelyard.analyse.series.warm_up import (
+    OUTLIER_DEVIATIONS,
+    SeriesClass,
+    class_of_series,
+    classify_series,
+    find_outliers,
+)
 
 
 def noise(count: int, seed: int = 1) -> np.ndarray:
@@ -42,6 +48,7 @@ def stepped(*levels: tuple[int, float]) -> np.ndarray:
 )
 def test_series_are_classified_by_their_levels(values: np.ndarray, expected: SeriesClass) -> None:
     assert classify_series(values).shape is expected
+    assert class_of_series(values) is expected
 
 
 def test_a_slow_first_iteration_is_an_outlier_and_no_warm_up() -> None:
@@ -218,3 +225,20 @@ def test_the_last_iteration_is_the_one_of_the_largest_number() -> None:
 def test_the_tail_after_the_first_worker_ended_is_marked() -> None:
     marked = overlapping(stamps([[0, 1, 2], [0, 1, 2, 3, 4]]))
     assert marked.tolist() == [True] * 6 + [False] * 2
+
+
+@given(st.lists(st.floats(0, 100).map(lambda value: round(value, 1)), min_size=1, max_size=40))
+def test_outliers_are_those_beyond_ten_median_distances(values: list[float]) -> None:
+    array = np.array(values)
+    distances = np.abs(array - np.median(array))
+    deviation = np.median(distances) or min(distances[distances > 0], default=math.inf)
+    expected = np.flatnonzero(distances > OUTLIER_DEVIATIONS * deviation)
+    assert find_outliers(array) == tuple(expected.tolist())
+
+
+def test_levels_are_cut_alike_wherever_an_equal_value_stands() -> None:
+    values = np.round(stepped((70, 1.3), (90, 1)), 2)
+    assert _native.change_points(values, penalty=5.0, shortest=10) == [70]
+    lag, size = _native.dependence(values)
+    assert lag == _native.autocorrelation(values, 1)[1]
+    assert size == _native.effective_size(values)

@@ -98,6 +98,27 @@ def test_what_is_not_of_a_result_keeps_it_from_being_removed(
     assert (results / "run-compare").exists()
 
 
+@pytest.mark.parametrize("is_known_before", [True, False])
+def test_a_result_whose_entry_cannot_be_deleted_stays(
+    catalogue: str, results: Path, capsys: pytest.CaptureFixture[str], *, is_known_before: bool
+) -> None:
+    """By a rule of the database, or by one that is found broken when all is to be kept."""
+    result = results / "compare"
+    when = "" if is_known_before else " DEFERRABLE INITIALLY DEFERRED"
+    with Catalogue.at(catalogue) as opened:
+        scan(opened, [results], quiet)
+        identifier = opened.entry(result).id
+    with closing(sqlite3.connect(catalogue)) as database:
+        database.execute(f"CREATE TABLE pinned (result TEXT REFERENCES result (id){when})")
+        database.execute("INSERT INTO pinned VALUES (?)", (identifier,))
+        database.commit()
+    assert execute(["results", "rm", identifier, "--yes"]) == 5
+    assert "cannot use the catalogue" in capsys.readouterr().err
+    assert (result / "plan.json").exists()
+    with Catalogue.at(catalogue) as opened:
+        assert opened.entry(identifier).folder == result
+
+
 @pytest.mark.needs_root
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs_root: mounts a file system")
 def test_a_mount_inside_of_a_result_is_left_alone(catalogue: str, results: Path) -> None:

@@ -12,11 +12,21 @@ from fixtures.outcomes import make_outcome, make_plan
 from steelyard.errors import DataError
 from steelyard.record.ledger import Ledger
 from steelyard.record.provenance import begin_provenance, read_provenance, write_provenance
-from steelyard.record.schema import METRICS, RUN_COLUMNS, factor_columns, unit_of
+from steelyard.record.schema import (
+    MEASUREMENTS_SCHEMA,
+    METRICS,
+    RUN_COLUMNS,
+    factor_columns,
+    measurements_schema,
+    table_metadata,
+    unit_of,
+)
 from steelyard.record.seal import altered_tables
+from steelyard.record.table_file import TableWriter, ahead, read_batches, read_table
 from steelyard.record.tables import read_attempts, read_measurements, read_runs, write_tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from steelyard.model import Plan
@@ -238,3 +248,42 @@ def test_a_second_table_that_cannot_be_begun_leaves_nothing_of_the_first(result:
 
 def test_no_column_is_named_twice() -> None:
     assert len(RUN_COLUMNS) == len(set(RUN_COLUMNS))
+
+
+def test_texts_that_are_written_as_codes_are_read_as_texts(tmp_path: Path) -> None:
+    schema = measurements_schema(table_metadata(MEASUREMENTS_SCHEMA, "plan", "generation"))
+    text = {"phase": "measure", "metric": "time", "unit": "ns"}
+    rows: list[dict[str, Any]] = [
+        {**text, "run_id": f"0.1.0.{place // 4}", "iteration": place, "value": place / 8}
+        for place in range(12)
+    ]
+    files = {
+        "plain": (),
+        "coded": ("phase", "metric", "unit"),
+        "with runs": ("run_id", "phase", "metric", "unit"),
+    }
+    for name, coded in files.items():
+        with TableWriter(tmp_path / name, schema, coded=coded) as writer:
+            for row in rows[:5]:
+                writer.add(row)
+            writer.add_table(pa.Table.from_pylist(rows[5:], schema=schema))
+    plain, coded_file = (read_table(tmp_path / name, MEASUREMENTS_SCHEMA) for name in ("plain", "with runs"))
+    assert coded_file.equals(plain, check_metadata=True)
+    assert (tmp_path / "coded").read_bytes() == (tmp_path / "plain").read_bytes()
+    for with_codes in (False, True):
+        batches = read_batches(tmp_path / "with runs", MEASUREMENTS_SCHEMA, schema, with_codes=with_codes)
+        found = pa.Table.from_batches(batches)
+        assert pa.types.is_dictionary(found.schema.field("run_id").type) == with_codes
+        assert found.to_pylist() == plain.to_pylist()
+
+
+def test_an_error_of_the_second_thread_is_raised_where_its_part_is_asked_for() -> None:
+    def parts() -> Iterator[int]:
+        yield 1
+        message = "damaged"
+        raise DataError(message, hint="", code="data.corrupt")
+
+    found = ahead(parts())
+    assert next(found) == 1
+    with pytest.raises(DataError, match="damaged"):
+        next(found)

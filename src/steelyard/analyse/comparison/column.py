@@ -73,6 +73,10 @@ def labels_of(labels: object, name: str, count: int) -> NDArray[np.int64]:
     if array.shape != (count,):
         message = f"`{name}` has the shape {array.shape}; allowed: ({count},), one label for each value"
         raise UsageError(message, hint="repeat the label of a run for each of its values")
+    if np.issubdtype(array.dtype, np.signedinteger):
+        numbers: NDArray[np.int64] = array.astype(np.int64, copy=False)
+        if (numbers[1:] >= numbers[:-1]).all():
+            return np.concatenate(([0], np.cumsum(numbers[1:] != numbers[:-1])))[:count]
     codes: NDArray[np.int64] = np.unique(array, return_inverse=True)[1].reshape(-1).astype(np.int64)
     return codes
 

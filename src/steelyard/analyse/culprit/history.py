@@ -100,9 +100,11 @@ class History:
         testable[LAST] = True
         if self.is_linear:
             return np.asarray(np.cumsum(testable) - testable, dtype=np.int64)
-        columns = np.packbits(self._reach[testable].T, axis=1)
-        _, found = np.unique(columns, axis=0, return_inverse=True)
-        return np.asarray(found, dtype=np.int64).reshape(-1)
+        numbers: dict[bytes, int] = {}  # np.unique of rows takes seconds for thousands of commits
+        columns = np.packbits(self._reach[testable], axis=0).T
+        return np.array(
+            [numbers.setdefault(each.tobytes(), len(numbers)) for each in columns], dtype=np.int64
+        )
 
     def sides(self, suspects: NDArray[np.bool_], untestable: frozenset[int]) -> list[tuple[int, int]]:
         """Give the commits before and behind a class between which its change must be seen.

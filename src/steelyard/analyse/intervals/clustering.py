@@ -90,7 +90,7 @@ def group_units(level: str, labels: NDArray[np.int64], values: NDArray[np.float6
     if np.any(labels[1:] < labels[:-1]):
         order = np.argsort(labels, kind="stable")
         labels, values = labels[order], values[order]
-    starts = np.flatnonzero(np.diff(labels)) + 1
+    starts = np.flatnonzero(labels[1:] != labels[:-1]) + 1
     return Units(level, tuple(np.split(values, starts)) if values.size else ())
 
 

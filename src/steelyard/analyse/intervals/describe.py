@@ -30,17 +30,30 @@ def standard_deviation(values: NDArray[np.float64]) -> float:
     """
     if values.size < 2:  # noqa: PLR2004 - one value has no spread
         return math.nan
-    deviations = values - mean(values)
-    return math.sqrt(_native.exact_sum(deviations * deviations) / (values.size - 1))
+    return _native.standard_deviation(values)
 
 
 def quantile(values: NDArray[np.float64], p: float) -> float:
     """Give the quantile of type 7; not a number for an empty sample."""
     if not values.size:
         return math.nan
-    # Its two order statistics in their places are all the kernel reads.
     below = int((values.size - 1) * min(max(p, 0.0), 1.0))
-    return _native.quantile(np.partition(values, (below, min(below + 1, values.size - 1))), p)
+    # Its two order statistics in their places are all that is read.
+    return quantile_of_sorted(np.partition(values, (below, min(below + 1, values.size - 1))), p)
+
+
+def quantile_of_sorted(ascending: NDArray[np.float64], p: float) -> float:
+    """Give the quantile of type 7 of at least one value in ascending order.
+
+    Examples
+    --------
+    >>> quantile_of_sorted(np.array([1.0, 2.0, 4.0]), 0.75)
+    3.0
+    """
+    place = (ascending.size - 1) * min(max(p, 0.0), 1.0)
+    below = int(place)
+    low = float(ascending[below])
+    return low + (place - below) * (float(ascending[below + 1]) - low) if place > below else low
 
 
 def harrell_davis(values: NDArray[np.float64], p: float) -> float:

@@ -46,25 +46,46 @@ def has_several_modes(values: Array) -> bool | None:
     >>> has_several_modes(halves), has_several_modes(halves[:50])
     (True, False)
     """
-    if values.size < FEWEST:
+    return has_several_modes_sorted(np.sort(values))
+
+
+def has_several_modes_sorted(ascending: Array) -> bool | None:
+    """Tell the same of values in ascending order, shape (n,)."""
+    if ascending.size < FEWEST:
         return None
-    spread = _spread_ties(np.sort(values))
+    spread = _spread_ties(ascending)
     if spread.size > MOST:
-        spread = np.quantile(spread, (np.arange(MOST) + 0.5) / MOST)
+        spread = _quantiles(spread, (np.arange(MOST) + 0.5) / MOST)
     if spread[0] == spread[-1]:
         return False
     return math.sqrt(spread.size) * dip(spread) > CRITICAL
 
 
+def _quantiles(ascending: Array, probabilities: Array) -> Array:
+    """Give the quantiles of sorted values as `numpy.quantile` does, which would partition them again."""
+    places = (ascending.size - 1) * probabilities
+    below = np.floor(places).astype(np.int64)
+    share = places - below
+    low, high = ascending[below], ascending[below + 1]
+    step = high - low
+    found: Array = np.where(share >= 0.5, high - step * (1 - share), low + step * share)  # noqa: PLR2004
+    return found
+
+
 def _spread_ties(ascending: Array) -> Array:
     """Move equal values apart, evenly over the smallest step between different ones."""
-    distinct, first, counts = np.unique(ascending, return_index=True, return_counts=True)
-    if distinct.size in (1, ascending.size):
+    first = np.flatnonzero(np.concatenate(([True], ascending[1:] != ascending[:-1])))
+    if first.size in (1, ascending.size):
         return ascending
-    step = float(np.diff(distinct).min())
-    place = np.arange(ascending.size) - np.repeat(first, counts)
-    shift = (place + 0.5) / np.repeat(counts, counts) - 0.5
-    return np.sort(ascending + shift * step)
+    step = float(np.diff(ascending[first]).min())
+    counts = np.diff(first, append=ascending.size)
+    is_tied = counts > 1
+    first, counts = first[is_tied], counts[is_tied]
+    place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    spread = ascending.copy()
+    spread[np.repeat(first, counts) + place] += ((place + 0.5) / np.repeat(counts, counts) - 0.5) * step
+    # No value passes another one, but for the rounding of large ones.
+    return spread if (spread[1:] >= spread[:-1]).all() else np.sort(spread)
 
 
 def dip(ascending: Array) -> float:

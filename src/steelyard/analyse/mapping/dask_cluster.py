@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import platform
+import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -173,8 +174,11 @@ class Cluster:
     def map(self, tasks: Sequence[CellTask[Found]]) -> list[Found]:
         """Give what each task finds, in the order of the tasks."""
         token = uuid4().hex
+        # Some tasks bring their values along, which is meant: no advice on standard error.
+        quiet = dask.config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize})
         keys = [f"steelyard-{token}-{place}" for place in range(len(tasks))]
-        futures = self._client.map(partial(_perform, folder=self._folder), tasks, key=keys, pure=False)
+        with quiet:
+            futures = self._client.map(partial(_perform, folder=self._folder), tasks, key=keys, pure=False)
         try:
             self._wait(futures)
             found: list[Found] = self._client.gather(futures)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Found = TypeVar("Found")
 Part = TypeVar("Part")
@@ -14,10 +16,12 @@ FoundOfTask_co = TypeVar("FoundOfTask_co", covariant=True)
 
 PARTS_PER_WORKER: Final = 8
 """Parts of the cells for each worker: so many end together, and few cells are lost with a worker."""
+_COPIES: Final = 4
+"""How often the values of an item are in memory while something is computed of it, sorted or by unit."""
 
 
 class CellTask(Protocol, Generic[FoundOfTask_co]):
-    """What is computed of some cells; it reads the tables itself and can be sent to other machines.
+    """What is computed of some cells; it can be sent to other machines, and reads tables there.
 
     Whatever it draws comes from the seed of the plan and the numbers of its cells, so that neither the place
     nor the order of the work changes a bit.
@@ -69,3 +73,53 @@ def split(items: Sequence[Part], over: OverCells) -> list[Sequence[Part]]:
     count = min(len(items), 1 if over.workers == 1 else PARTS_PER_WORKER * over.workers)
     bounds = [len(items) * place // count for place in range(count + 1)] if count else [0]
     return [items[begin:end] for begin, end in pairwise(bounds)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Each(Generic[Part, Found]):
+    """A function of each of some items, which travel with it."""
+
+    function: Callable[[Part], Found]
+    items: Sequence[tuple[str, Part]]
+
+    @property
+    def name(self) -> str:
+        first, last = self.items[0][0], self.items[-1][0]
+        return first if first == last else f"{first} to {last}"
+
+    def needed_bytes(self) -> int:
+        arrays: list[pickle.PickleBuffer] = []
+        pickle.dumps(self.items, protocol=5, buffer_callback=arrays.append)
+        return _COPIES * sum(array.raw().nbytes for array in arrays)
+
+    def compute(self) -> list[Found]:
+        return [self.function(item) for _, item in self.items]
+
+
+def map_each(
+    over: OverCells, function: Callable[[Part], Found], items: Sequence[tuple[str, Part]]
+) -> list[Found]:
+    """Apply a function to each item, wherever that is: the way of a study that holds its cells in memory.
+
+    Parameters
+    ----------
+    over : OverCells
+        Who computes.
+    function : callable
+        Of a module, or a `functools.partial` of one, so that it can be sent; what it draws comes from the
+        seed of the plan and the number of the cell.
+    items : sequence of (str, object)
+        Names for messages, such as ``cell 3``, and what the function takes.
+
+    Returns
+    -------
+    list
+        What it gave of each, in the order of the items.
+
+    Examples
+    --------
+    >>> map_each(IN_TURN, abs, [("cell 0", -1), ("cell 1", 2)])
+    [1, 2]
+    """
+    tasks = [_Each(function, part) for part in split(items, over)]
+    return [found for part in over.map(tasks) for found in part]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard import _native
-from steelyard.analyse.intervals.describe import quantile, standard_deviation
+from steelyard.analyse.intervals.describe import quantile, quantile_of_sorted, standard_deviation
 from steelyard.analyse.series.confirmed_changes import confirmed_changes
 
 if TYPE_CHECKING:
@@ -107,22 +108,37 @@ def classify_series(values: NDArray[np.float64], *, margin: float = 0.02) -> Ser
     >>> classify_series(slow_start).shape.value
     'warm-up'
     """
-    proposed = _native.change_points(values, penalty=PENALTY, shortest=SHORTEST_SEGMENT)
-    changes = confirmed_changes(values, proposed)
-    bounds = [0, *changes, values.size]
-    levels = tuple(quantile(values[begin:end], 0.5) for begin, end in pairwise(bounds))
-    median = quantile(values, 0.5)
+    bounds = _bounds(values)
+    levels = _levels(values, bounds)
+    lag_1, effective_size = _native.dependence(values)
     return SeriesShape(
         shape=_shape(levels, bounds, margin),
         first=float(values[0]),
-        median=median,
+        median=quantile(values, 0.5),
         window_sd_ratio=_window_ratio(values),
         outliers=find_outliers(values),
-        changes=changes,
+        changes=tuple(bounds[1:-1]),
         levels=levels,
-        lag_1=float(_native.autocorrelation(values, 1)[-1]),
-        effective_size=_native.effective_size(values),
+        lag_1=lag_1,
+        effective_size=effective_size,
     )
+
+
+def class_of_series(values: NDArray[np.float64], *, margin: float = 0.02) -> SeriesClass:
+    """Give the class that `classify_series` gives, without the evidence."""
+    bounds = _bounds(values)
+    # A series of one level is flat, wherever that lies.
+    return SeriesClass.FLAT if len(bounds) == 2 else _shape(_levels(values, bounds), bounds, margin)  # noqa: PLR2004
+
+
+def _bounds(values: NDArray[np.float64]) -> list[int]:
+    """Give where levels begin, and where the last one ends."""
+    proposed = _native.change_points(values, penalty=PENALTY, shortest=SHORTEST_SEGMENT)
+    return [0, *confirmed_changes(values, proposed), values.size]
+
+
+def _levels(values: NDArray[np.float64], bounds: list[int]) -> tuple[float, ...]:
+    return tuple(quantile(values[begin:end], 0.5) for begin, end in pairwise(bounds))
 
 
 def find_outliers(values: NDArray[np.float64]) -> tuple[int, ...]:
@@ -136,12 +152,42 @@ def find_outliers(values: NDArray[np.float64]) -> tuple[int, ...]:
     >>> find_outliers(np.array([1.0, 1.1, 0.9, 1.0, 1.05, 9.0]))
     (5,)
     """
-    distances = np.abs(values - quantile(values, 0.5))
-    deviation = quantile(distances, 0.5)
+    if not values.size:
+        return ()
+    return outliers_beside(values, np.sort(values))
+
+
+def outliers_beside(values: NDArray[np.float64], ascending: NDArray[np.float64]) -> tuple[int, ...]:
+    """Give the same, of at least one value, with the values in ascending order."""
+    median = quantile_of_sorted(ascending, 0.5)
+    deviation = _median_distance(ascending, median)
     if deviation <= 0:
+        distances = np.abs(ascending - median)
         others = distances[distances > 0]
         deviation = float(others.min()) if others.size else math.inf
-    return tuple(int(index) for index in np.flatnonzero(distances > OUTLIER_DEVIATIONS * deviation))
+    limit = OUTLIER_DEVIATIONS * deviation
+    if max(median - ascending[0], ascending[-1] - median) <= limit:
+        return ()
+    return tuple(np.flatnonzero(np.abs(values - median) > limit).tolist())
+
+
+def _median_distance(ascending: NDArray[np.float64], median: float) -> float:
+    """Give the median of the distances from the median: those in order are the widths of growing windows."""
+    place = (ascending.size - 1) * 0.5
+    low = _distance(ascending, median, int(place))
+    share = place - int(place)
+    return low + share * (_distance(ascending, median, int(place) + 1) - low) if share else low
+
+
+def _distance(ascending: NDArray[np.float64], median: float, rank: int) -> float:
+    """Give the distance of a rank from 0: of all windows of so many values and one the shortest reach."""
+    places = range(ascending.size - rank)
+
+    def sides(begin: int) -> tuple[float, float]:
+        return median - float(ascending[begin]), float(ascending[begin + rank]) - median
+
+    nearest = bisect_left(places, True, key=lambda begin: sides(begin)[1] >= sides(begin)[0])  # noqa: FBT003
+    return min(max(sides(begin)) for begin in (nearest - 1, nearest) if begin in places)
 
 
 def _window_ratio(values: NDArray[np.float64]) -> float:

@@ -75,8 +75,9 @@ def remove(
         deleted = {entry.id for entry in doomed}
         for entry in entries:
             if entry.id in deleted:
-                _delete(entry.folder)
-            catalogue.forget(entry.id)
+                _delete(entry, catalogue)
+            else:
+                catalogue.forget(entry.id)
             write_lines([f"{'removed' if entry.id in deleted else 'forgotten'}: {entry.id} {entry.folder}"])
 
 
@@ -192,15 +193,25 @@ def _ask(entries: list[Entry], *, is_agreed: bool) -> None:
         raise UsageError(message, hint="steelyard results list", code="usage.not-agreed")
 
 
-def _delete(folder: Path) -> None:
-    """Delete a result folder; no study can begin in it meanwhile, and what is interrupted is no result."""
+def _delete(entry: Entry, catalogue: Catalogue) -> None:
+    """Delete a result and its entry, or neither.
+
+    No study can begin in the folder meanwhile, and what is interrupted is no result.
+    """
     from steelyard.share.complete_result import left_alone  # noqa: PLC0415 - start-up time
 
+    folder = entry.folder
     hint = f"check the rights of `{folder.parent}`"
+    doomed = folder.with_name(f".{folder.name}.removed-{os.getpid()}")
     with left_alone(folder):
-        doomed = folder.with_name(f".{folder.name}.removed-{os.getpid()}")
         try:
-            folder.rename(doomed)
+            with catalogue.forgetting(entry.id):
+                folder.rename(doomed)
             shutil.rmtree(doomed)
         except OSError as error:
             raise unwritable(folder, error, hint) from error
+        except DataError:
+            # The entry could not be deleted after all, such as on a full disk.
+            if doomed.exists() and not folder.exists():
+                doomed.rename(folder)
+            raise

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import getpass
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path  # noqa: TC003 - the command line reads the annotation at run time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -26,9 +26,13 @@ class Acceptance:
     ----------
     accept
         Result whose level is accepted: it, and later results as slow as it, no longer fail. The level is
-        recorded with `--why`, the time and the user; with `--metric` for those metrics only.
+        recorded with `--why`, the time and the user; with `--metric` for those metrics only, with `--series`
+        for those series only.
     why
         Reason for `--accept`.
+    series
+        Name or pattern of a series whose level is accepted, such as `'parse*'`; may be given several times;
+        all by default.
     by
         Name of the person who accepts; the user's name by default.
     accepted
@@ -37,6 +41,7 @@ class Acceptance:
 
     accept: str | None = None
     why: str | None = None
+    series: Annotated[tuple[str, ...], Parameter(negative="", consume_multiple=False)] = ()
     by: str | None = None
     accepted: Path | None = None
 
@@ -45,7 +50,11 @@ NO_ACCEPTANCE: Final = Acceptance()
 
 
 def accepted_levels(
-    acceptance: Acceptance, folder: Path, names: Sequence[Sequence[str]], metrics: tuple[str, ...]
+    acceptance: Acceptance,
+    folder: Path,
+    names: Sequence[Sequence[str]],
+    metrics: tuple[str, ...],
+    series: Sequence[tuple[str, ...]],
 ) -> list[AcceptedLevel]:
     """Give the levels that are accepted, the one that is accepted now included and recorded.
 
@@ -59,6 +68,8 @@ def accepted_levels(
         Names of the results of each series.
     metrics : tuple of str
         Metrics that a level is accepted for; all, if empty.
+    series : sequence of tuple of str
+        What each series may be called.
     """
     from steelyard.record.accepted_levels import (  # noqa: PLC0415 - start-up time
         ACCEPTED_NAME,
@@ -70,8 +81,9 @@ def accepted_levels(
 
     path = acceptance.accepted or folder / ACCEPTED_NAME
     if acceptance.accept is None:
-        for option, value in (("--why", acceptance.why), ("--by", acceptance.by)):
-            if value is not None:
+        described = {"--why": acceptance.why, "--by": acceptance.by, "--series": acceptance.series}
+        for option, value in described.items():
+            if value not in {None, ()}:
                 message = f"`{option}` describes `--accept`, which is missing"
                 raise UsageError(message, hint="name the result of the level: `--accept RESULT`")
         return read_accepted(path)
@@ -82,7 +94,9 @@ def accepted_levels(
         now_utc(),
         _printable("--why", acceptance.why),
         list(metrics),
+        [_printable("--series", each) for each in acceptance.series],
     )
+    _require_series(level, series)
     add_accepted(path, level)
     return read_accepted(path)
 
@@ -98,6 +112,19 @@ def _require_result(name: str, names: Sequence[Sequence[str]]) -> None:
     if any(list(each).count(name) > 1 for each in names):
         message = f"cannot accept `{name}`: several results of this history have this name"
         raise UsageError(message, hint="give each folder (or block) a name of its own")
+
+
+def _require_series(level: AcceptedLevel, series: Sequence[tuple[str, ...]]) -> None:
+    """Refuse a name or pattern that no series has: what it was meant for would stay red."""
+    for pattern in level.series:
+        one = replace(level, metrics=[], series=[pattern])
+        if not any(one.is_for("", *names) for names in series):
+            known = ", ".join(f"`{names[0]}`" for names in series[:5])
+            more = f" and {len(series) - 5} more" if len(series) > 5 else ""  # noqa: PLR2004 - as many are named
+            message = f"`--series {pattern}` names no series of this history; it has {known}{more}"
+            raise UsageError(
+                message, hint="give a name, or a pattern such as 'parse*', as the output prints it"
+            )
 
 
 def _printable(option: str, text: str | None) -> str:

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from steelyard.cli.amounts import Whole  # noqa: TC001 - cyclopts reads it
 from steelyard.errors import UsageError, unwritable
 from steelyard.model.cost_model import CostModel
+from steelyard.studies.communication.export import simgrid_pairs
 from steelyard.studies.communication.export.cost_function import python_source, rust_source
 from steelyard.studies.communication.export.recorded_models import recorded_model
 from steelyard.studies.communication.export.simgrid import fidelity, to_simgrid
@@ -24,6 +25,7 @@ from steelyard.studies.communication.export.simgrid_files import (
     write_simgrid,
 )
 from steelyard.studies.communication.export.simgrid_noise import SOURCE, noise_source, to_noise
+from steelyard.studies.communication.export.simgrid_pairs import pair_models, platform_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +44,7 @@ def export_simgrid(  # noqa: PLR0913 - options of a verb
     profile: Literal["rtt", "os"] = "rtt",
     noise: Annotated[bool, Parameter(negative="")] = False,
     model: str = "",
+    pairs: Annotated[bool, Parameter(negative="")] = False,
     seed: Whole = 1,
     simgrid: str = "3.32",
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
@@ -64,7 +67,10 @@ def export_simgrid(  # noqa: PLR0913 - options of a verb
         Write `platform_noise.cpp` as well: a platform that draws the time of each message from what was
         measured.
     model
-        Name of the model, where the folder contains several.
+        Name of the model, where the folder contains several; with `--pairs` transports, separated by commas.
+    pairs
+        Write one platform of all pairs of nodes that were measured, `platform_pairs.cpp`: each has its own
+        model, that of the first transport named by `--model` that it has. Its head says how to build it.
     seed
         Seed of the drawn noise.
     simgrid
@@ -76,8 +82,14 @@ def export_simgrid(  # noqa: PLR0913 - options of a verb
     --------
     steelyard export simgrid results/communication --model tcp-fast --profile os
     """
-    name, cost = recorded_model(result, model)
     version = _version(simgrid)
+    if pairs:
+        if noise or profile != "rtt":
+            message = "`--pairs` writes a platform without noise, in which a send costs its sender nothing"
+            raise UsageError(message, hint="leave out `--noise` and `--profile`")
+        _export_pairs(result, model, out or result / "simgrid", version, as_json=as_json)
+        return
+    name, cost = recorded_model(result, model)
     exported = to_simgrid(cost, profile)
     folder = out or (result.parent if result.is_file() else result) / "simgrid"
     drawn = {SOURCE: noise_source(exported, to_noise(cost, seed=_seed(seed)), version)} if noise else {}
@@ -101,6 +113,19 @@ def export_simgrid(  # noqa: PLR0913 - options of a verb
     if noise:
         sys.stdout.write(f"noise: the head of {folder / SOURCE} says how to build and use it\n")
     sys.stdout.write(f"next: {folder / README} says how to simulate\n")
+
+
+def _export_pairs(
+    result: Path, transports: str, folder: Path, version: tuple[int, int], *, as_json: bool
+) -> None:
+    models = pair_models(result, tuple(filter(None, transports.split(","))))
+    files = write_files(folder, platform_files(models, version))
+    if as_json:
+        content = {"models": {each.link: each.name for each in models}, "files": list(map(str, files))}
+        sys.stdout.write(json.dumps(content) + "\n")
+        return
+    sys.stdout.writelines(f"{each.link}: {each.name}\n" for each in models)
+    sys.stdout.write(f"next: the head of {folder / simgrid_pairs.SOURCE} says how to build and use it\n")
 
 
 def export_model(

@@ -16,7 +16,7 @@ from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.results.acceptance import NO_ACCEPTANCE, Acceptance, accepted_levels
 from steelyard.cli.streams import write_lines
 from steelyard.errors import AnalysisError, UsageError
-from steelyard.report.history_page import Followed, direction_of, history_page, name_of, places_of
+from steelyard.report.history_page import Followed, called, direction_of, history_page, name_of, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -121,7 +121,9 @@ def history(  # noqa: PLR0913 - options of one verb
     _require_several_results(series)
     options = HistoryOptions(margin / 100, level / 100, independent, allowed)
     folder = directories[-1].absolute().parent
-    accepted = accepted_levels(acceptance, folder, [each.labels for each in series], metric)
+    accepted = accepted_levels(
+        acceptance, folder, [each.labels for each in series], metric, [called(each) for each in series]
+    )
     found = find_changes(
         [each.values for each in series], options, [Inside(each.runs, each.squares) for each in series]
     )
@@ -146,10 +148,7 @@ def history(  # noqa: PLR0913 - options of one verb
         held = {each.series.labels[place] for each in followed for place in each.accepted}
         for each in accepted:
             if each.result in held:
-                of = f" of {', '.join(each.metrics)}" if each.metrics else ""
-                sys.stdout.write(
-                    f"accepted: the level{of} at `{each.result}`, {each.at[:10]}, {each.by}: {each.why}\n"
-                )
+                sys.stdout.write(f"{each.sentence}\n")
     answer = Answer(
         is_slower=any(each.is_slower for each in followed),
         is_changed=any(each.changes for each in found),

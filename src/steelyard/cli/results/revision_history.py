@@ -15,7 +15,7 @@ from steelyard.errors import AnalysisError, DataError, UsageError
 from steelyard.revisions.notes import read_notes, trees_before
 from steelyard.revisions.repository import SHORT_DIGITS, Repository
 from steelyard.studies.comparison.links import compares_revisions, parse_links, read_links, series_of
-from steelyard.studies.comparison.revision_history import document_of, followed, lines_of
+from steelyard.studies.comparison.revision_history import called, document_of, followed, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -133,13 +133,9 @@ def revision_history(places: Sequence[Path], asked: Asked, *, from_notes: bool) 
     acceptance = asked.acceptance
     if acceptance.accept is not None:
         acceptance = replace(acceptance, accept=_name_of(acceptance.accept, known_as))
-    accepted = accepted_levels(acceptance, folder, names, metrics)
+    accepted = accepted_levels(acceptance, folder, names, metrics, [called(each) for each in series])
     accepted = [replace(one, result=_name_of(one.result, known_as, is_new=False)) for one in accepted]
-    held = {
-        each.metric: [one.result for one in accepted if not one.metrics or each.metric in one.metrics]
-        for each in series
-    }
-    found = followed(series, held, asked.margin, level)
+    found = followed(series, accepted, asked.margin, level)
     if asked.html is not None:
         _write_page(asked.html, found, level)
     if asked.as_json:
@@ -150,9 +146,7 @@ def revision_history(places: Sequence[Path], asked: Asked, *, from_notes: bool) 
         known = {name for each in names for name in each}
         for one in accepted:
             if one.result in known:
-                sys.stdout.write(
-                    f"accepted: the level at `{one.result}`, {one.at[:10]}, {one.by}: {one.why}\n"
-                )
+                sys.stdout.write(f"{one.sentence}\n")
     return Answer(
         is_slower=any(each.is_slower for each in found),
         is_changed=any(each.changes for each in found),

@@ -25,6 +25,7 @@ from steelyard.record.importers.foreign import (
     to_nanoseconds,
 )
 from steelyard.record.schema import measurements_schema
+from steelyard.record.table_file import CODED, ahead, coded_schema, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,8 +37,14 @@ _SIGNED: Final = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?$"
 _WHOLE: Final = r"^\d{1,9}$"
 _EXIT_CODE: Final = r"^(-?\d{1,9})?$"
 _LONGEST_NUMBER: Final = 40
+_MOST_DECIMALS: Final = 14
+"""Of numbers that are read at once: with more, one with an exponent may only look whole."""
+_ROUNDING: Final = 2.0**-51
+"""Twice what reading a number and one product are rounded by, relatively."""
 _UNNAMED: Final = "value"
 _ROWS: Final = 1 << 16
+_LONG: Final = 64
+"""Rows of a stretch from which on it is taken by itself, not row by row."""
 _RELEASED: Final = 8
 """Blocks after which the memory that Arrow keeps for further ones is given back: it would be a third."""
 NOT_STATED: Final = np.iinfo(np.int64).min
@@ -111,6 +118,14 @@ def _taken(column: Column, rows: NDArray[np.int64]) -> pa.Array:
     back = np.empty_like(order)
     back[order] = np.arange(order.size)
     return whole.take(pa.array(back))
+
+
+def _sliced(column: Column, stretches: Sequence[tuple[int, int]]) -> Column:
+    """Take stretches of rows, each from its first row, hardly with a copy."""
+    parts = [column.slice(begin, count) for begin, count in stretches]
+    if isinstance(column, pa.Array):
+        return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+    return pa.chunked_array([chunk for part in parts for chunk in part.chunks], column.type)
 
 
 def _text_at(texts: str | pa.Array, place: int) -> str:
@@ -229,7 +244,8 @@ class ColumnarRuns(Sequence[ForeignRun]):
             of_run = np.repeat(np.arange(counts.size), counts)
             inside = np.arange(last - first) + np.repeat(skipped - (np.cumsum(counts) - counts), counts)
             rows = np.repeat(begins[some], counts) + inside
-            ids = run_ids.slice(some.start, counts.size).take(pa.array(of_run))
+            own = run_ids.slice(some.start, counts.size)
+            ids = pa.DictionaryArray.from_arrays(pa.array(of_run.astype(np.int32)), own)
             yield self._table(ids, rows, inside)
 
     @property
@@ -239,10 +255,14 @@ class ColumnarRuns(Sequence[ForeignRun]):
     def _table(self, ids: pa.Array, rows: NDArray[np.int64], inside: NDArray[np.int64]) -> pa.Table:
         """Give rows by their places in the order of the runs, and inside their run."""
         found = self._rows
-        if self._order is None and rows[-1] - rows[0] + 1 == rows.size:
+        cuts = np.flatnonzero(rows[1:] != rows[:-1] + 1) + 1
+        if self._order is None and cuts.size * _LONG <= rows.size:
+            stretches = [
+                (int(rows[begin]), end - begin) for begin, end in pairwise([0, *cuts.tolist(), rows.size])
+            ]
 
             def part(column: Column) -> Column:
-                return column.slice(int(rows[0]), rows.size)
+                return _sliced(column, stretches)
         else:
             own = rows if self._order is None else self._order[rows]
 
@@ -253,25 +273,25 @@ class ColumnarRuns(Sequence[ForeignRun]):
             iteration = _whole_numbers(part(found.columns["iteration"]))
         else:
             iteration = (inside + 1).astype(np.int32) if self._iteration is None else self._iteration[rows]
-        schema = measurements_schema({})
         texts = {
-            role: pa.repeat(default, rows.size) if role not in found.columns else part(found.columns[role])
+            role: repeated(default, rows.size) if role not in found.columns else part(found.columns[role])
             for role, default in (("phase", MEASURE), ("metric", _UNNAMED))
         }
         columns = {
-            **texts,
+            **{role: text.cast(CODED) for role, text in texts.items()},
             "run_id": ids,
             "iteration": pa.array(iteration),
             "value": part(found.value),
-            "unit": pa.repeat(found.unit, rows.size),
+            "unit": repeated(found.unit, rows.size),
             "printed": part(found.printed),
         }
-        return pa.table([columns[field.name].cast(field.type) for field in schema], schema=schema)
+        schema = coded_schema(measurements_schema({}), ("run_id", "phase", "metric", "unit"))
+        return pa.table([columns[name] for name in schema.names], schema=schema)
 
     def _sections(self, place: int) -> SectionColumns:
         begin, end = int(self._bounds[place]), int(self._bounds[place + 1])
         rows = np.arange(begin, end)
-        table = self._table(pa.repeat("", end - begin), rows, rows - begin).combine_chunks()
+        table = self._table(repeated("", end - begin), rows, rows - begin).combine_chunks()
         return SectionColumns(
             self._rows.unit,
             table["metric"],
@@ -354,7 +374,7 @@ def columnar_rows(blocks: Iterable[Mapping[str, pa.Array]], unit: str) -> Rows |
     printed: list[pa.Array] = []
     columns: dict[str, _Codes] = {}
     pool = pa.default_memory_pool()
-    for block in blocks:
+    for block in ahead(blocks):
         found = _values_of(block["value"], unit)
         if found is None:
             return None
@@ -422,6 +442,9 @@ def _values_of(printed: pa.Array, unit: str) -> NDArray[np.float64] | None:
     is_time = unit in DECIMAL_EXPONENTS
     if pc.max(pc.binary_length(printed)).as_py() > _LONGEST_NUMBER:
         return None
+    found = _short_numbers(printed, DECIMAL_EXPONENTS.get(unit, 0))
+    if found is not None:
+        return None if is_time and (found < 0).any() else found
     exponent = f"e{DECIMAL_EXPONENTS.get(unit, 0)}"
     try:
         values = pc.binary_join_element_wise(printed, exponent, "").cast(pa.float64()).to_numpy()
@@ -432,6 +455,36 @@ def _values_of(printed: pa.Array, unit: str) -> NDArray[np.float64] | None:
     if not np.isfinite(values).all() or (is_time and (values < 0).any()):
         return None
     return cast("NDArray[np.float64]", values)
+
+
+def _short_numbers(printed: pa.Array, exponent: int) -> NDArray[np.float64] | None:
+    """Give short numbers times a power of ten, rounded once, or nothing where one is not short or no number.
+
+    A number has fewer decimals than its text has signs. That many powers of ten make it whole: the nearest
+    whole number is exact, and of two exact numbers a product or quotient is rounded once.
+
+    References
+    ----------
+    .. [1] Clinger (1990), "How to read floating point numbers accurately", section 3 (fast path).
+    """
+    decimals = pc.max(pc.binary_length(printed)).as_py() - 1
+    if decimals > _MOST_DECIMALS:
+        return None
+    try:
+        read = printed.cast(pa.float64()).to_numpy()
+    except pa.ArrowInvalid:
+        return None
+    # Not what is far beyond a double's digits, nor what is no number.
+    if not (np.abs(read) < 10.0**-decimals / _ROUNDING).all():
+        return None
+    scaled = read * 10.0**decimals
+    whole = np.rint(scaled)
+    # A number with an exponent may have more decimals, and then it is not whole.
+    if not (np.abs(scaled - whole) <= np.abs(whole) * _ROUNDING).all():
+        return None
+    power = exponent - decimals
+    # No value is minus zero.
+    return cast("NDArray[np.float64]", (whole * 10.0**power if power > 0 else whole / 10.0**-power) + 0.0)
 
 
 def _values_with_exponents(printed: pa.Array, unit: str) -> NDArray[np.float64] | None:

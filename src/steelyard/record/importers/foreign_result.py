@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 STUDY: Final = "imported"
 MARGIN_PERCENT: Final = 2.0
 FAILED_LAUNCHES: Final = "launches that failed: {}; they are kept, and count in no figure or verdict"
+_LONG_RUNS: Final = 16
+"""Values of a run from which on its name takes less time and space as a number and a text for many rows."""
 _RESERVED: Final = KNOWN_COLUMNS | {"metric"}
 Levels = tuple[str, ...]
 
@@ -131,7 +133,7 @@ def write_foreign(result: Path, files: Sequence[ReadFile], kind: ForeignResult) 
         raise unwritable(result, error, "give another folder with --out") from error
     generation = hashlib.sha256(f"{plan.id} {plan.options['origin_sha256']}".encode()).hexdigest()
     members = list(batches.values())
-    with ResultTables(result, plan, generation) as tables:
+    with ResultTables(result, plan, generation, coded=_coded(files)) as tables:
         counts = _write_runs(tables, plan, members)
     numbers = {tuple(cell.levels.values()): cell.number for cell in plan.cells}
     published = [
@@ -153,6 +155,18 @@ def write_foreign(result: Path, files: Sequence[ReadFile], kind: ForeignResult) 
     return ImportSummary(
         result, plan.study, form, len(plan.cells), 0, counts.runs, counts.measurements, notes
     )
+
+
+def _coded(files: Sequence[ReadFile]) -> tuple[str, ...]:
+    """Give the columns of measurements whose texts repeat; names of runs where these hold many values."""
+    runs = values = 0
+    for content in (file.content for file in files):
+        if isinstance(content.table, ColumnarRuns):
+            runs += len(content.table)
+            values += content.table.count(np.arange(len(content.table)))
+        runs += len(content.runs)
+        values += sum(len(run.sections) for run in content.runs)
+    return ("phase", "metric", "unit", *(("run_id",) if values >= _LONG_RUNS * runs else ()))
 
 
 def _parts(content: ForeignFile) -> Iterator[tuple[dict[str, str], str, Part]]:

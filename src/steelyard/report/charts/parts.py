@@ -96,15 +96,26 @@ def dashed(colour: Mapping[str, Json], names: Sequence[str]) -> dict[str, Json]:
 def legend(
     names: Iterable[str], *, is_beside_names: bool = False, orient: Literal["top", "bottom"] = "top"
 ) -> dict[str, Json]:
-    """Give a legend above or below the chart, in as many columns as there is room for beside its axis."""
+    """Give a legend above or below the chart, in as many columns as there is room for beside its axis.
+
+    A long entry takes up to three lines; one that is longer loses its middle: names of one kind differ at
+    their ends.
+    """
     axis = f"{ROW_NAMES} * {FIGURE_WIDTH}" if is_beside_names else f"{AXIS_ROOM}"
     room = f"({FIGURE_WIDTH} - {axis} - {LEGEND_SYMBOL})"
-    entry = min(max(map(len, names), default=0) * LETTER_WIDTH, LEGEND_LIMIT) + LEGEND_SYMBOL
-    return {
+    longest = max(map(len, names), default=0)
+    entry = min(longest * LETTER_WIDTH, LEGEND_LIMIT) + LEGEND_SYMBOL
+    limit = f"min({LEGEND_LIMIT}, {room} - {LEGEND_SYMBOL})"
+    found: dict[str, Json] = {
         "orient": orient,
         "columns": {"expr": f"max(1, floor({room} / {entry}))"},
-        "labelLimit": {"expr": f"min({LEGEND_LIMIT}, {room} - {LEGEND_SYMBOL})"},
+        "labelLimit": {"expr": limit},
     }
+    if longest > SHORT_ENTRY:
+        letters = f"floor({limit} / {LETTER_WIDTH})"
+        name = shortened("datum.label", letters, lines=3)
+        found["labelExpr"] = f"split({wrapped(name, letters, lines=3)}, '\\n')"
+    return found
 
 
 def panel_header(**look: Json) -> dict[str, Json]:
@@ -169,8 +180,7 @@ def named_rows(field: str, names: Sequence[str]) -> dict[str, Json]:
     kind differ at their ends.
     """
     letters = f"floor({ROW_NAMES} * {FIGURE_WIDTH} / {LETTER_WIDTH})"
-    ends = f"slice(datum.label, 0, {letters} - 1) + '…' + slice(datum.label, 1 - {letters})"
-    name = f"(length(datum.label) > 2 * {letters} - 1 ? {ends} : datum.label)"
+    name = shortened("datum.label", letters, lines=2)
     return {
         "field": field,
         "type": "nominal",
@@ -181,6 +191,13 @@ def named_rows(field: str, names: Sequence[str]) -> dict[str, Json]:
             "labelLimit": {"expr": f"{ROW_NAMES} * {FIGURE_WIDTH}"},
         },
     }
+
+
+def shortened(text: str, letters: str, *, lines: int) -> str:
+    """Give the expression of a text that loses its middle where it needs more than so many lines."""
+    half = f"floor({lines} * {letters} / 2)"
+    ends = f"slice({text}, 0, {half} - 1) + '…' + slice({text}, 1 - {half})"
+    return f"(length({text}) > {lines} * {letters} - 1 ? {ends} : {text})"
 
 
 def wrapped(text: str, letters: str, *, lines: int) -> str:
@@ -228,6 +245,9 @@ AXIS_ROOM: Final = 60
 
 LEGEND_SYMBOL: Final = 34
 """Room for the symbol of an entry of a legend, and before the next one [px]."""
+
+SHORT_ENTRY: Final = 20
+"""Letters of an entry that any figure has room for."""
 
 ROW_NAMES: Final = 0.4
 """Share of the width that names of rows may take."""

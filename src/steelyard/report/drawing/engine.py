@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError
 from steelyard.report.drawing.pdf import in_canonical_order
+from steelyard.run.state import cache_folder, write_durably
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -33,7 +35,30 @@ def has_engine() -> bool:
 
 @cache
 def engine_script() -> str:
-    """Give Vega, Vega-Lite and Vega-Embed as one script (0.9 MB).
+    """Give Vega, Vega-Lite and Vega-Embed as one script (0.9 MB), as it was kept when it was made.
+
+    Raises
+    ------
+    CapabilityError
+        If this installation cannot draw figures.
+    """
+    version = _required().__version__
+    try:
+        kept = cache_folder() / f"engine-{version}-{VEGA_LITE_VERSION}.js"
+        if kept.exists():
+            return kept.read_text(encoding="utf-8")
+    except (CapabilityError, OSError, UnicodeError):
+        return made_engine_script()
+    script = made_engine_script()
+    # Where it cannot be kept, it is made each time.
+    with suppress(OSError):
+        write_durably(kept, script)
+    return script
+
+
+@cache
+def made_engine_script() -> str:
+    """Make the script, which takes a second or two.
 
     Raises
     ------

@@ -54,8 +54,20 @@ class Engine(Protocol):
     def width(self) -> int:
         """Hosts that work at the same time, as far as it is known."""
 
-    def place(self, parts: Sequence[Path]) -> None:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that `place` takes; none where it does not place by name."""
+
+    def place(self, parts: Sequence[Path], hosts: Sequence[str] = (), /) -> None:
         """Let each part be run by one host, the first ones first.
+
+        Parameters
+        ----------
+        parts : sequence of Path
+            Their folders.
+        hosts : sequence of str
+            Those that each part has for itself, by `names`; its process runs on one of them. Without any
+            it is one host, whichever.
 
         Raises
         ------

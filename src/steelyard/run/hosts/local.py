@@ -28,6 +28,7 @@ class LocalEngine:
     """
 
     is_here: Final = True
+    names: Final = ()
 
     def __init__(self, width: int, folder: Path) -> None:
         self._width = width
@@ -45,7 +46,7 @@ class LocalEngine:
         """Parts at a time."""
         return self._width
 
-    def place(self, parts: Sequence[Path]) -> None:
+    def place(self, parts: Sequence[Path], _hosts: Sequence[str] = (), /) -> None:
         """Queue parts."""
         self._waiting += parts
         self._fill()

@@ -7,6 +7,7 @@ import secrets
 import shlex
 import time
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, RunError
@@ -40,6 +41,8 @@ FIXED: Final = (
     "--parsable",
 )
 """What Steelyard says to sbatch itself."""
+NODE_LIST: Final = "--nodelist"
+EXCLUDE: Final = "--exclude"
 _LOST: Final = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT"})
 """States in which Slurm waits for an administrator."""
 _HELD: Final = "requeued held"
@@ -118,7 +121,8 @@ class SlurmEngine:
         self._words = tuple(words)
         self._folder = folder
         self._arrays = _read(folder / ARRAYS_NAME)
-        self._waiting: list[Path] = []
+        self._waiting: list[tuple[Path, tuple[str, ...]]] = []
+        self._has_others = False
         self._not_taken = ""
         self._again_s = 0.0
         self._width = self._largest = 0
@@ -131,15 +135,27 @@ class SlurmEngine:
     @property
     def width(self) -> int:
         """Nodes that could take a part now or later; as before while the controller does not answer."""
-        chosen = [word for word in self._words if word.startswith(("--partition", "-p"))]
-        said = self._ask(
-            ["sinfo", "--noheader", "--responding", "--Node", "--format=%N", *chosen], known=self._width
-        )
-        if said is not None:
-            self._width = max(len(set(said.split())), 1)
+        self._width = len(self._nodes("--responding", known=self._width)) or self._width or 1
         return self._width
 
-    def place(self, parts: Sequence[Path]) -> None:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Nodes of the partition, those of `--nodelist` where that is given, without `--exclude`."""
+        named, excluded = (self._expanded(option) for option in (NODE_LIST, EXCLUDE))
+        return tuple(name for name in named or self._nodes() if name not in excluded)
+
+    def _nodes(self, *words: str, known: int = 0) -> tuple[str, ...]:
+        chosen = [word for word in self._words if word.startswith(("--partition", "-p"))]
+        said = self._ask(["sinfo", "--noheader", "--Node", "--format=%N", *words, *chosen], known=known)
+        return tuple(dict.fromkeys((said or "").split()))
+
+    def _expanded(self, option: str) -> tuple[str, ...]:
+        given = [word.partition("=")[2] for word in self._words if word.startswith(f"{option}=")]
+        if not given:
+            return ()
+        return tuple((self._ask(["scontrol", "show", "hostnames", given[-1]], known=0) or "").split())
+
+    def place(self, parts: Sequence[Path], hosts: Sequence[str] = (), /) -> None:
         """Submit parts, in as many arrays as the site's limit demands.
 
         Raises
@@ -147,8 +163,8 @@ class SlurmEngine:
         RunError
             If sbatch refuses all of them.
         """
-        self._waiting += parts
-        self._submit_waiting(has_others=False)
+        self._waiting += [(part, tuple(hosts)) for part in parts]
+        self._submit_waiting()
 
     def pending(self) -> Pending | None:
         """Give the parts whose task Slurm still has or that wait; ``None`` while nobody answers.
@@ -168,10 +184,11 @@ class SlurmEngine:
                 return None
             self._read_queue(said.output, found, reasons)
         # An answer of sbatch may have been lost and the job be there.
-        self._waiting = [part for part in self._waiting if part.name not in found]
-        waiting = {part.name for part in self._waiting}
+        self._waiting = [each for each in self._waiting if each[0].name not in found]
+        waiting = {part.name for part, _ in self._waiting}
+        self._has_others = bool(found)
         if self._waiting and time.monotonic() >= self._again_s:
-            self._submit_waiting(has_others=bool(found))
+            self._submit_waiting()
         if self._waiting:
             reasons[self._not_taken] = None
         return Pending(frozenset(found | waiting), tuple(reasons))
@@ -199,23 +216,24 @@ class SlurmEngine:
         for array in self._arrays:
             attempt(["scancel", f"--name={array.name}"], timeout_s=ANSWER_S)
 
-    def _submit_waiting(self, *, has_others: bool) -> None:
+    def _submit_waiting(self) -> None:
         """Submit what waits; what is not taken goes on waiting where that may pass."""
         while self._waiting:
-            most = self._largest_array()
-            said = self._submit(self._waiting[:most])
+            hosts, first = next(groupby(self._waiting[: self._largest_array()], lambda each: each[1]))
+            parts = [part for part, _ in first]
+            said = self._submit(parts, hosts)
             if said.succeeded:
-                del self._waiting[:most]
-                has_others = True
+                del self._waiting[: len(parts)]
+                self._has_others = True
                 continue
             is_away = said.exit_code is None or any(words in said.error for words in _AWAY)
-            if not has_others and not is_away:
+            if not self._has_others and not is_away:
                 raise _refused(said)
             self._not_taken = f"sbatch: {said.last_words}"
             self._again_s = time.monotonic() + AGAIN_S
             return
 
-    def _submit(self, parts: Sequence[Path]) -> Attempt:
+    def _submit(self, parts: Sequence[Path], hosts: Sequence[str]) -> Attempt:
         array = Array(f"steelyard-{secrets.token_hex(6)}", tuple(part.name for part in parts))
         self._arrays = (*self._arrays, array)
         hint = "give another folder with --out"
@@ -236,9 +254,15 @@ class SlurmEngine:
             "--open-mode=append",
             f"--job-name={array.name}",
             f"--output={self._folder}/slurm-%A_%a.txt",
-            *self._words,
+            *(self._words if not hosts else self._words_for(hosts)),
         ]
         return attempt(words, timeout_s=ANSWER_S, text=script)
+
+    def _words_for(self, hosts: Sequence[str]) -> tuple[str, ...]:
+        """Give the options of jobs that have certain nodes, in place of what is said about nodes."""
+        about_nodes = (NODE_LIST, EXCLUDE, "--nodes")
+        others = (word for word in self._words if word.partition("=")[0] not in about_nodes)
+        return (*others, f"--nodes={len(hosts)}", f"{NODE_LIST}={','.join(hosts)}")
 
     def _largest_array(self) -> int:
         """Give the site's limit, which is asked for once."""

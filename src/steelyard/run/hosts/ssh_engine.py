@@ -107,6 +107,7 @@ class SshEngine:
     """
 
     is_here: Final = False
+    names: Final = ()
 
     def __init__(self, fleet: Fleet, folder: Path) -> None:
         self._fleet = fleet
@@ -153,7 +154,7 @@ class SshEngine:
             away = [each for each in able if self._of(each) and each.silent_s() > self._fleet.lost_after_s]
             return max(len(able) - len(away), 1)
 
-    def place(self, parts: Sequence[Path]) -> None:
+    def place(self, parts: Sequence[Path], _hosts: Sequence[str] = (), /) -> None:
         """Queue parts; each host takes the next one when it is free."""
         with self._changed:
             for name in self._lost():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -138,9 +139,13 @@ def read_quantiles(result: Path) -> pl.DataFrame:
 
 
 def _read(path: Path, kinds: dict[str, type[pl.DataType]]) -> pl.DataFrame:
+    hint = f"steelyard analyse {shlex.quote(str(path.parent.parent))}"
     try:
-        return pl.read_csv(path, null_values="NA", schema_overrides=kinds)
+        table = pl.read_csv(path, null_values="NA", schema_overrides=kinds)
     except (OSError, pl.exceptions.PolarsError) as error:
         message = f"cannot read `{path}`: {error}"
-        hint = f"steelyard analyse {path.parent.parent}"
         raise DataError(message, hint=hint, code="data.absent") from error
+    if absent := [name for name in kinds if name not in table.columns]:
+        message = f"cannot read `{path}`: an older version wrote it, without the column `{absent[0]}`"
+        raise DataError(message, hint=hint, code="data.absent")
+    return table

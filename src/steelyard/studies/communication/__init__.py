@@ -9,6 +9,7 @@ STUDY = Study(
     question="What does moving n bytes cost, where does that change, and with which noise?",
     package=__name__,
     run_inputs="fixtures:run_inputs",
+    run_hosts="pairs:hosts_of",
     follow_up="simulation.simulated:follow",
     cleanup="transport.link_cleanup:remove_abandoned_links",
     result_comparison="result_comparison:compare_folders",
@@ -19,4 +20,5 @@ STUDY = Study(
         ),
     ),
     debian_packages=("openmpi-bin", "libopenmpi-dev", "mpich", "gcc", "libc6-dev", "iproute2"),
+    maps_cells=True,
 )

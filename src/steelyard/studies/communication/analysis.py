@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from steelyard.analyse.cost_curve.piece_search import FEWEST_RECORDED
+from steelyard.analyse.mapping.over_cells import IN_TURN, map_each
 from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
 from steelyard.record.seal import hash_tables
@@ -28,6 +29,7 @@ from steelyard.studies.communication.findings.runs import (
     clock_findings,
     coverage_finding,
     ended_findings,
+    pair_findings,
 )
 from steelyard.studies.communication.findings.states import state_findings
 from steelyard.studies.communication.findings.transport_facts import threshold_findings, transport_facts
@@ -51,9 +53,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from steelyard.analyse.mapping.over_cells import OverCells
     from steelyard.model import Finding, Plan
+    from steelyard.model.cost_model import CostModel
     from steelyard.studies.communication.cells import CellRecord
     from steelyard.studies.communication.findings.transport_facts import TransportFacts
+    from steelyard.studies.communication.model.fit import FitDetails
     from steelyard.studies.communication.recorded import RecordedRun
     from steelyard.studies.communication.simulation.validation import Validation
 
@@ -87,12 +92,13 @@ _TABLES_IF_FOUND: Final = {
     "noise_distance": "noise_distances",
     "fidelity": "fidelity",
     "link": "links",
+    "pair": "pairs",
     "mixed_run": "mixed_runs",
     "disturbed": "disturbed",
 }
 
 
-def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
+def analyse(result: Path, options: AnalysisOptions | None = None, over: OverCells = IN_TURN) -> FindingSet:
     """Compute models and findings of a result folder.
 
     Writes ``models/*.json``, ``findings.json`` and ``tables/*.csv``.
@@ -100,7 +106,7 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     plan = plan_to_analyse(result, "communication", options)
     runs = read_recorded(result, plan)
     records = cell_records(runs)
-    fits = tuple((record, fitted) for record in records for fitted in _fits(record, runs, plan))
+    fits = tuple(_fits(records, runs, plan, over))
     if not fits:
         message = f"`{result}` has no trace to fit a model to: {_why_none(runs)}"
         hint = "raise `--budget` or `--operations`, or lower `--largest`; `runs.parquet` says how runs ended"
@@ -138,8 +144,24 @@ def _too_little(runs: Sequence[RecordedRun]) -> str:
     return ", ".join(f"{number} of `{name}`" for name, number in counts.items()) or "it is empty"
 
 
-def _fits(record: CellRecord, runs: Sequence[RecordedRun], plan: Plan) -> Iterator[Fitted]:
-    facts = transport_facts([run for run in runs if run.cell == record.runs[0].cell])
+def _fits(
+    records: Sequence[CellRecord], runs: Sequence[RecordedRun], plan: Plan, over: OverCells
+) -> Iterator[tuple[CellRecord, Fitted]]:
+    cells = [record.runs[0].cell for record in records]
+    facts = [transport_facts([run for run in runs if run.cell == cell]) for cell in cells]
+    named = [
+        (f"cell {cell}", each) for cell, each in zip(cells, zip(records, facts, strict=True), strict=True)
+    ]
+    for record, models in zip(records, map_each(over, partial(_models, plan=plan), named), strict=True):
+        for model, details in models:
+            members = record.fitted(model.state)
+            file = model_file(members[0].levels, model.state)
+            yield record, Fitted(model, details, members, file)
+
+
+def _models(cell: tuple[CellRecord, TransportFacts], *, plan: Plan) -> list[tuple[CostModel, FitDetails]]:
+    record, facts = cell
+    found = []
     for state in record.states:
         members = record.fitted(state)
         traces = [run.trace for run in members if run.trace is not None]
@@ -147,8 +169,8 @@ def _fits(record: CellRecord, runs: Sequence[RecordedRun], plan: Plan) -> Iterat
             model, details = model_of(traces, _known_before(facts, members[0], plan))
         except AnalysisError:
             continue  # too few round trips: the runs behind it are named among those that ended early
-        model = replace(model, state=state)
-        yield Fitted(model, details, members, model_file(members[0].levels, state))
+        found.append((replace(model, state=state), details))
+    return found
 
 
 def _known_before(facts: TransportFacts, run: RecordedRun, plan: Plan) -> FitOptions:
@@ -191,7 +213,9 @@ def _claims(
         for run, clocks in zip(record.runs, record.clocks, strict=True):
             yield from clock_findings(run, clocks)
     for cell in sorted({run.cell for run in runs}):
-        yield from threshold_findings([run for run in runs if run.cell == cell])
+        members = [run for run in runs if run.cell == cell]
+        yield from pair_findings(members)
+        yield from threshold_findings(members)
     yield from absent_findings(plan)
     reason = why_not_simulated(result)
     if not reason and plan.options.get("validation") is True:

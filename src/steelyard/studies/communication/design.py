@@ -29,6 +29,7 @@ from steelyard.studies.communication.options import (
     settle,
     size_plan,
 )
+from steelyard.studies.communication.pairs import crosses
 from steelyard.studies.communication.places import links_of
 from steelyard.studies.communication.sizes import mean_size
 from steelyard.studies.communication.transport.interface import HERE, TraceOptions
@@ -102,9 +103,11 @@ def plan(
     absent = _absent(names, known)
     if options.transport is not None or len(absent) == len(names):
         _require_present(absent)
+    crossed = product(links, names)
+    connected = [(link, name) for link, name in crossed if link == NO_LINK or crosses(link, known[name])]
     cells = tuple(
         _cell(number, (known[name], link), options, cpus, absent.get(name))
-        for number, (link, name) in enumerate(product(links, names))
+        for number, (link, name) in enumerate(connected)
     )
     blocks = given(options.replications)
     runnable = [cell.number for cell in cells if cell.missing is None]
@@ -208,8 +211,10 @@ def _considered(
     names = list(dict.fromkeys(asked))
     if all(link == NO_LINK for link in links):
         return names
-    inside = [name for name in names if not known[name].crosses_hosts]
-    if options.transport is not None and inside:
+    inside = [name for name in names if not any(crosses(link, known[name]) for link in links)]
+    if options.pairs and options.transport is None:
+        inside = [name for name in names if not known[name].crosses_hosts]
+    elif options.transport is not None and inside:
         crossing = ", ".join(f"`{name}`" for name in known if known[name].crosses_hosts)
         msg = f"`--transport {inside[0]}` works within one host only, but a link was requested"
         raise UsageError(msg, hint=f"transports for a link: {crossing}")

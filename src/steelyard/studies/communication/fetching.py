@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-_IS_SHARED: Final = 10
-_MAKE_AND_GUARD: Final = f"""[ -e "$2" ] && exit {_IS_SHARED}
+_MAKE_AND_GUARD: Final = """[ -e "$2" ] && echo shared && exit
 trap "" PIPE
 mkdir -p "$(dirname "$1")" && mkdir "$1" || exit 1
 : > "$2" && echo made && cat >/dev/null
@@ -24,11 +23,9 @@ mkfifo "$token.hold" "$token.told" && exec 3<>"$token.hold" || exit
 """
 _HOST: Final = """at_{number}() {{ {enter} "$@"; }}
 (exec 3>&-; at_{number} sh -c {make} sh "$folder" "$token") <"$token.hold" >"$token.told" &
-read -r made_{number} <"$token.told" || wait "$!"
-case $? in
-0 | {shared}) ;;
-*) echo "cannot create the folder $folder on host {number} of the hostfile" >&2; exit 1 ;;
-esac
+if ! read -r made_{number} <"$token.told"; then
+echo "cannot create the folder $folder on host {number}" >&2; exit 1
+fi
 """
 _END: Final = """{command} 3>&-
 status=$?
@@ -55,12 +52,12 @@ def fetched(command: Sequence[str], folder: Path, enters: Sequence[Sequence[str]
         By host: the words that lead a command there; none for this host.
     """
     hosts = [(number, shlex.join(enter)) for number, enter in enumerate(enters, 1) if enter]
-    fetch = '[ -z "$made_{0}" ] || at_{0} tar -C "$folder" -cf - . | tar -C "$folder" -xf -'
+    fetch = '[ "$made_{0}" = shared ] || at_{0} tar -C "$folder" -cf - . | tar -C "$folder" -xf -'
     return "".join(
         [
             _BEGIN.format(folder=shlex.quote(str(folder))),
             *(
-                _HOST.format(number=number, enter=enter, make=shlex.quote(_MAKE_AND_GUARD), shared=_IS_SHARED)
+                _HOST.format(number=number, enter=enter, make=shlex.quote(_MAKE_AND_GUARD))
                 for number, enter in hosts
             ),
             _END.format(

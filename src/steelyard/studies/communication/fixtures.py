@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,8 +22,10 @@ from steelyard.studies.communication.design import (
 from steelyard.studies.communication.fetching import fetched
 from steelyard.studies.communication.findings.transport_facts import write_facts
 from steelyard.studies.communication.options import NO_LINK, CommunicationOptions, settle, size_plan
-from steelyard.studies.communication.places import sites_of
+from steelyard.studies.communication.pairs import in_job, is_pair
+from steelyard.studies.communication.places import site_of_pair, sites_of
 from steelyard.studies.communication.sizes import draw_operations
+from steelyard.studies.communication.transport.mpi import Mpi
 from steelyard.studies.communication.transport.registry import transports
 from steelyard.studies.option_types import given
 
@@ -61,7 +64,9 @@ def run_inputs(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
                 facts[name] = known[name].facts()
             write_facts(folder, facts[name])
             if levels["link"] != NO_LINK:
-                script = _script(folder, known[name], options, sites[levels["link"]])
+                link = levels["link"]
+                site = site_of_pair(link, options) if is_pair(link) else sites[link]
+                script = _script(folder, known[name], options, site)
                 # Whoever runs a batch fills this in, but in the plan's command alone.
                 (folder / SCRIPT).write_text(
                     script.replace("{block}", str(batch.block + 1)), encoding="utf-8"
@@ -76,11 +81,19 @@ def _script(folder: Path, transport: Transport, options: CommunicationOptions, s
     # CPUs and memory of another host are not this host's.
     asked = replace(asked, canary=canary) if site.is_here else replace(asked, canary=None, cpus=None)
     command = endpoints_command(transport, folder, asked, site.place)
-    facts = json.dumps(site.facts, indent=1, sort_keys=True)
+    nodes = site.place.nodes
+    started = {} if nodes is None or not isinstance(transport, Mpi) else {"starter": transport.way(nodes)}
+    facts = json.dumps({**site.facts, **started}, indent=1, sort_keys=True)
     (folder / LINK_FACTS).write_text(facts + "\n", encoding="utf-8")
     if site.is_here:
         return f"exec {shlex.join(command)}\n"
-    return fetched(command, folder, site.place.enter)
+    enters = fetched(command, folder, site.place.enter)
+    if nodes is None:
+        return enters
+    # Beside the folder of the run, as the canary: what Slurm says of user and site is not kept.
+    job = folder.with_name(f"{folder.name}.job")
+    job.write_text(in_job(os.environ), encoding="utf-8")
+    return f". {shlex.quote(str(job))}\n{enters}"
 
 
 def options_of(plan: Plan) -> CommunicationOptions:

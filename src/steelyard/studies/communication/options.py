@@ -12,6 +12,7 @@ from steelyard.studies.communication.transport.link_options import is_nominal
 from steelyard.studies.option_types import Flag, StudyOptions, given
 
 TransportName = Literal["pipe", "unix", "tcp", "shm", "openmpi", "openmpi-tcp", "mpich"]
+StarterName = Literal["pmix", "pmi2", "mpirun"]
 OperationName = Literal["pingpong", "stream", "send", "recv", "isend", "test", "iprobe", "wtime"]
 SizeLawName = Literal["doubling", "uniform", "log-uniform"]
 Size = Annotated[int, Field(ge=0, le=LARGEST_BYTES)]
@@ -61,6 +62,20 @@ class CommunicationOptions(StudyOptions):
         default=None,
         min_length=1,
         description="File with two hosts to reach by ssh, one per line.",
+    )
+    pairs: tuple[str, ...] = Field(
+        default=(),
+        description=(
+            "Pairs of nodes to measure with --on slurm:PARTITION, as in `n1:n2,n1:n1`; the second one is n1 "
+            "alone. `all` for every pair and every node."
+        ),
+    )
+    starter: StarterName | None = Field(
+        default=None,
+        description=(
+            "How MPI ranks are started on two nodes: pmix or pmi2 for `srun --mpi`, or mpirun. By default "
+            "what the MPI takes, else mpirun."
+        ),
     )
     operations: int | None = Field(
         default=None,
@@ -157,6 +172,10 @@ def _check(settled: CommunicationOptions) -> None:
         msg = (
             "`--hostfile` names two hosts with a network between them, but `--link` creates one on this host"
         )
+        raise UsageError(msg, hint="give only one of them")
+
+    if settled.pairs and (settled.hostfile is not None or any(not is_nominal(text) for text in settled.link)):
+        msg = "`--pairs` names nodes with a network between them, but `--hostfile` or `--link` another one"
         raise UsageError(msg, hint="give only one of them")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from steelyard.errors import UsageError
 from steelyard.run.hosts.hostfile import first_pair, read_hostfile
 from steelyard.studies.communication.options import NO_LINK
+from steelyard.studies.communication.pairs import nodes_of, pairs_of, place_of
 from steelyard.studies.communication.transport.hosts import Hosts
 from steelyard.studies.communication.transport.interface import HERE
 from steelyard.studies.communication.transport.link import Link
@@ -19,6 +20,7 @@ from steelyard.studies.communication.transport.link_options import (
     parse_link,
     parse_nominal,
 )
+from steelyard.studies.host_facts import host_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,6 +60,8 @@ def links_of(options: CommunicationOptions) -> tuple[str, ...]:
         If a link, or the file of hosts, cannot be read.
     """
     nominal_of(options)
+    if options.pairs:
+        return pairs_of(options, host_facts().names)
     if options.hostfile is not None:
         first_pair(read_hostfile(Path(options.hostfile)), options.hostfile)
         return (HOSTS,)
@@ -83,7 +87,7 @@ def nominal_of(options: CommunicationOptions) -> NominalLink | None:
 
 @contextmanager
 def sites_of(options: CommunicationOptions) -> Iterator[dict[str, Site]]:
-    """Make every link and reach every host; links are removed at the end.
+    """Make every link and reach every host; links are removed at the end. Pairs of nodes are not among them.
 
     Raises
     ------
@@ -94,7 +98,7 @@ def sites_of(options: CommunicationOptions) -> Iterator[dict[str, Site]]:
     """
     with ExitStack() as stack:
         sites = {}
-        for level in links_of(options):
+        for level in () if options.pairs else links_of(options):
             if level == NO_LINK:
                 sites[level] = Site(HERE, {})
                 continue
@@ -105,3 +109,16 @@ def sites_of(options: CommunicationOptions) -> Iterator[dict[str, Site]]:
             link = stack.enter_context(Link(parse_link(level)))
             sites[level] = Site(link.place(), link.facts())
         yield sites
+
+
+def site_of_pair(level: str, options: CommunicationOptions) -> Site:
+    """Give where the endpoints of a pair of nodes are, in the job that has them.
+
+    Raises
+    ------
+    CapabilityError
+        As `pairs.place_of`.
+    """
+    place = place_of(level, options.starter)
+    facts = {"nodes": list(place.nodes.names if place.nodes else nodes_of(level) * 2)}
+    return Site(place, facts, is_here=place.nodes is None)

@@ -15,11 +15,12 @@ from steelyard.studies.comparison.contender import short
 from steelyard.studies.comparison.terms import Metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from steelyard.analyse.series.chain import Window
+    from steelyard.record.accepted_levels import AcceptedLevel
     from steelyard.studies.comparison.links import Revision, RevisionSeries
 
 _MOST_VISIBLE: Final = 10.0
@@ -64,11 +65,7 @@ class Followed:
     @property
     def name(self) -> str:
         """Benchmark and metric, for people."""
-        metric, within = self.series.metric, self.series.within
-        words = Metric(metric).words if metric in list(Metric) else metric
-        mean = "geometric mean of " if self.series.is_mean else ""
-        of = f", the {WITHIN_WORDS[within]} of a process" if within else ""
-        return f"{short(self.series.benchmark)}, {mean}{words}{of}"
+        return called(self.series)[-1]
 
     @property
     def is_slower(self) -> bool:
@@ -114,8 +111,17 @@ class Followed:
         return f"{self.word_of(window)} {self.place_of(window)}: {size_of(window)}"
 
 
+def called(series: RevisionSeries) -> tuple[str, ...]:
+    """Give what people may call a series: its benchmark, and that with its metric, as it is printed."""
+    metric, within = series.metric, series.within
+    words = Metric(metric).words if metric in list(Metric) else metric
+    mean = "geometric mean of " if series.is_mean else ""
+    of = f", the {WITHIN_WORDS[within]} of a process" if within else ""
+    return series.benchmark, f"{short(series.benchmark)}, {mean}{words}{of}"
+
+
 def followed(
-    series: Sequence[RevisionSeries], accepted: Mapping[str, Sequence[str]], margin: float, level: float
+    series: Sequence[RevisionSeries], accepted: Sequence[AcceptedLevel], margin: float, level: float
 ) -> list[Followed]:
     """Follow series.
 
@@ -123,8 +129,8 @@ def followed(
     ----------
     series : sequence of RevisionSeries
         At least one.
-    accepted : mapping
-        For each metric the short commits whose level is accepted.
+    accepted : sequence of AcceptedLevel
+        Levels that are accepted, by the short commits of their revisions.
     margin : float
         Largest relative difference that counts as none.
     level : float
@@ -134,7 +140,7 @@ def followed(
     for each in series:
         chain = Chain.of(len(each.revisions), each.links, family=len(series))
         changes = tuple(chain.changes(level))
-        names = accepted.get(each.metric, ())
+        names = {level.result for level in accepted if level.is_for(each.metric, *called(each))}
         places = [place for place, revision in enumerate(each.revisions) if revision.short in names]
         windows = chain.windows_to(len(each.revisions) - 1, level)
         newest = since_best(changes, windows, places)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
 
 Key = tuple[int, str, str]
 """Cell, metric and unit of a sample."""
+_LARGE: Final = 20_000
+"""Values of a sample, in the mean, from which on several are described at once."""
+_THREADS: Final = 2
+"""Each needs memory for copies of its values."""
 _TOGETHER_BYTES: Final = 1 << 28
 """Cells that take less memory together are read together."""
 
@@ -162,7 +169,14 @@ class DescribeCells:
 
     def _part(self, cells: Sequence[int], rows: list[dict[str, Any]]) -> Described:
         read = self.source.samples(cells)
-        findings = [cell_finding(each, seed=self.seed, margin=self.margin) for each in read.found]
+        describe = partial(cell_finding, seed=self.seed, margin=self.margin)
+        values = sum(each.count for each in read.found)
+        if values < _LARGE * len(read.found):
+            findings = [describe(each) for each in read.found]
+        else:
+            # The kernels that large samples are described with work without the interpreter's lock.
+            with ThreadPoolExecutor(min(_THREADS, len(os.sched_getaffinity(0)))) as threads:
+                findings = list(threads.map(describe, read.found))
         own = set(cells)
         published = {place: row for place, row in enumerate(rows) if row["cell"] in own}
         of_completed = published_findings(published, read.found, self.labels)

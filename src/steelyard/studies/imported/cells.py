@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard import _native
-from steelyard.analyse.intervals.describe import mean, quantile, standard_deviation
-from steelyard.analyse.intervals.modality import has_several_modes
-from steelyard.analyse.series.warm_up import WINDOW, SeriesClass, classify_series, find_outliers
+from steelyard.analyse.intervals.describe import mean, quantile, quantile_of_sorted, standard_deviation
+from steelyard.analyse.intervals.modality import has_several_modes_sorted
+from steelyard.analyse.series.warm_up import WINDOW, SeriesClass, class_of_series, outliers_beside
 from steelyard.model import Estimate, Evidence, Finding
 from steelyard.studies.analysis_parts import MEASUREMENTS, finding, finite
 from steelyard.studies.imported.location import location_of
@@ -41,10 +41,15 @@ def cell_finding(sample: Sample, *, seed: int, margin: float) -> Finding:
     """
     values = sample.values
     centre, spread = mean(values), standard_deviation(values)
-    quartiles = quantile(values, 0.75) - quantile(values, 0.25)
+    # Sorted once for all that asks for ranks.
+    ascending = np.sort(values)
+    quartiles = quantile_of_sorted(ascending, 0.75) - quantile_of_sorted(ascending, 0.25)
+    outliers = outliers_beside(values, ascending)
+    has_modes = has_several_modes_sorted(ascending)
+    median, smallest, largest = quantile_of_sorted(ascending, 0.5), float(ascending[0]), float(ascending[-1])
+    del ascending
     verdict, counts = _shape(sample, margin)
     lag, size = _dependence(sample)
-    outliers = find_outliers(values)
     count = int(values.size)
     warnings = [ONE_RUN] if sample.sizes.size == 1 and count > 1 else []
     if sample.failed:
@@ -74,13 +79,13 @@ def cell_finding(sample: Sample, *, seed: int, margin: float) -> Finding:
             "runs": sample.sizes.size,
             "blocks": np.unique(sample.blocks).size,
             "warm_up_values": sample.warm_ups,
-            "median": quantile(values, 0.5),
-            "smallest": float(values.min()),
-            "largest": float(values.max()),
+            "median": median,
+            "smallest": smallest,
+            "largest": largest,
             "shapes": counts,
             "lag_1": finite(lag),
             "effective_size": finite(size),
-            "modes": _MODES[has_several_modes(values)],
+            "modes": _MODES[has_modes],
             "outliers": len(outliers),
             "outlier_places": _places(sample, outliers),
         },
@@ -106,7 +111,7 @@ def _series(sample: Sample) -> list[NDArray[np.float64]]:
 def _shape(sample: Sample, margin: float) -> tuple[str, str]:
     """Give the worst class of a series, and how many series are of each."""
     long = [series for series in _series(sample) if series.size >= 2 * WINDOW]
-    counts = Counter(classify_series(series, margin=margin).shape for series in long)
+    counts = Counter(class_of_series(series, margin=margin) for series in long)
     otherwise = TOO_SHORT if sample.is_ordered else UNORDERED
     worst = next((shape.value for shape in _WORST_FIRST if counts[shape]), otherwise)
     listed = ", ".join(f"{counts[shape]} {shape.value}" for shape in _WORST_FIRST if counts[shape])
@@ -118,8 +123,8 @@ def _dependence(sample: Sample) -> tuple[float, float]:
     long = [series for series in _series(sample) if series.size > 2]  # noqa: PLR2004 - no neighbours
     if not long:
         return float("nan"), float("nan")
-    lags = np.array([float(_native.autocorrelation(series, 1)[-1]) for series in long])
-    return quantile(lags, 0.5), float(sum(_native.effective_size(series) for series in long))
+    lags, sizes = zip(*(_native.dependence(series) for series in long), strict=True)
+    return quantile(np.array(lags), 0.5), float(sum(sizes))
 
 
 def _places(sample: Sample, outliers: tuple[int, ...]) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from steelyard.analyse.intervals.describe import mean
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
@@ -149,7 +148,7 @@ class _Rows:
         True for a row of the same iteration as the row before, of which nobody knows the order.
     """
 
-    group: NDArray[np.int64]
+    group: NDArray[np.signedinteger]
     run: NDArray[np.int32]
     value: NDArray[np.float64]
     is_measured: NDArray[np.bool_]
@@ -195,7 +194,10 @@ def samples_of_cells(
     """
     runs = _sorted_runs(result, cells)
     if cells is None:
-        count, batches = count_measurements(result), _numbered(measurement_batches(result, _COLUMNS))
+        count, batches = (
+            count_measurements(result),
+            _numbered(measurement_batches(result, _COLUMNS, with_codes=True)),
+        )
     else:
         own = RunRows(result, runs["run_id"].to_list())
         count, batches = own.rows, own.batches(_COLUMNS)
@@ -295,28 +297,37 @@ def _read_rows(
     end = 0
     for begin, batch in batches:
         ids = batch["run_id"].dictionary_encode()
-        place = find(ids.dictionary)[ids.indices.to_numpy()]
-        is_known = place >= 0
-        part = slice(end, end := end + int(np.count_nonzero(is_known)))
-        run[part] = place[is_known]
-        both = [batch[key].dictionary_encode() for key in ("metric", "unit")]
-        texts = [each.dictionary.to_pylist() for each in both]
-        codes = both[0].indices.to_numpy() * len(texts[1]) + both[1].indices.to_numpy()
-        for code in dict.fromkeys(codes[is_known].tolist()):
+        places = find(ids.dictionary)
+        place = places[ids.indices.to_numpy()]
+        # Mostly all are: then nothing is picked out.
+        known = slice(None) if (places >= 0).all() else place >= 0
+        part = slice(end, end := end + place[known].size)
+        run[part] = place[known]
+        metric_codes, unit_codes, phase = (
+            batch[key].dictionary_encode() for key in ("metric", "unit", "phase")
+        )
+        texts = [each.dictionary.to_pylist() for each in (metric_codes, unit_codes)]
+        codes = metric_codes.indices.to_numpy() * len(texts[1]) + unit_codes.indices.to_numpy()
+        for code in pa.array(codes[known]).unique().to_pylist():
             metric, unit = texts[0][code // len(texts[1])], texts[1][code % len(texts[1])]
             if metric not in metrics:
-                metrics[metric] = begin + int(np.flatnonzero(is_known & (codes == code))[0])
+                metrics[metric] = begin + int(np.flatnonzero((place >= 0) & (codes == code))[0])
             names.setdefault((metric, unit), len(names))
         numbers = np.array([[names.get((one, other), -1) for other in texts[1]] for one in texts[0]])
-        name[part] = numbers.ravel()[codes[is_known]]
-        iteration[part] = batch["iteration"].to_numpy()[is_known]
-        value[part] = batch["value"].to_numpy()[is_known]
-        is_measured[part] = pc.equal(batch["phase"], MEASURE).to_numpy(zero_copy_only=False)[is_known]
+        name[part] = numbers.ravel()[codes[known]]
+        iteration[part] = batch["iteration"].to_numpy()[known]
+        value[part] = batch["value"].to_numpy()[known]
+        is_measure = np.array([text == MEASURE for text in phase.dictionary.to_pylist()], dtype=np.bool_)
+        is_measured[part] = is_measure[phase.indices.to_numpy()][known]
     ordered = sorted(names, key=lambda each: (metrics[each[0]], each[1]))
     rank = np.argsort([names[each] for each in ordered]).astype(np.int64)
     run, name, iteration = run[:end], name[:end], iteration[:end]
-    group = runs["cell"].to_numpy().astype(np.int64)[run] * max(len(ordered), 1)
-    group += rank[name] if ordered else 0
+    first = runs["cell"].to_numpy().astype(np.int64) * len(ordered)
+    is_small = int(first.max(initial=0)) + len(ordered) <= np.iinfo(np.int32).max
+    kind: type[np.signedinteger] = np.int32 if is_small else np.int64
+    group = first.astype(kind)[run]
+    if len(ordered) > 1:
+        np.add(group, rank.astype(kind)[name], out=group)
     return _sorted(group, run, value[:end], is_measured[:end], iteration), ordered, metrics
 
 
@@ -342,7 +353,7 @@ class _Finder:
 
 
 def _sorted(
-    group: NDArray[np.int64],
+    group: NDArray[np.signedinteger],
     run: NDArray[np.int32],
     value: NDArray[np.float64],
     is_measured: NDArray[np.bool_],

@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import RunError
+from steelyard.errors import RunError, UsageError
 from steelyard.record.provenance import end_session, read_provenance, write_provenance
 from steelyard.run.executor.executor import ExecutionSummary
 from steelyard.run.hosts.placement import ENGINE_NAME
@@ -23,9 +23,9 @@ from steelyard.studies.placed.parts import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from steelyard.model import Batch, Plan
+    from steelyard.model import Batch, Cell, Plan
     from steelyard.record.ledger import Ledger
     from steelyard.run.hosts.engine import Engine, Pending
     from steelyard.run.progress import Progress
@@ -87,6 +87,7 @@ def execute_placed(  # noqa: PLR0913 - keyword only
     *,
     parts_per_host: int = PARTS_PER_HOST,
     failures: Failures = Failures.ALL_END,
+    hosts_of: Callable[[Cell], tuple[str, ...]] = lambda _cell: (),
 ) -> ExecutionSummary:
     """Run what is left of a plan on the hosts of an engine.
 
@@ -109,9 +110,13 @@ def execute_placed(  # noqa: PLR0913 - keyword only
         Parts that the plan is dealt into, for each host.
     failures : Failures
         Which failed runs end it.
+    hosts_of : callable
+        Gives the hosts that a run of a cell needs, by name: a part has runs of the same hosts only.
 
     Raises
     ------
+    UsageError
+        If a run needs hosts that the engine does not have.
     RunError
         If placements complete nothing, every run failed, or one did that ends it.
     CapabilityError
@@ -119,6 +124,7 @@ def execute_placed(  # noqa: PLR0913 - keyword only
     """
     driver = _Driver(plan, result, ledger, engine, progress, parts_per_host)
     driver.failures = failures
+    driver.hosts_of = hosts_of
     try:
         driver.execute()
     except KeyboardInterrupt:
@@ -160,6 +166,7 @@ class _Driver:
         self._left: dict[int, Batch] = {}
         self._parts_per_host = parts_per_host
         self.failures = Failures.ALL_END
+        self.hosts_of: Callable[[Cell], tuple[str, ...]] = lambda _cell: ()
 
     def execute(self) -> None:
         self._absorber.absorb(self._watched)
@@ -175,12 +182,14 @@ class _Driver:
         self._wait()
         while self._left:
             before = len(self._left)
-            dealt = deal(self._left.values(), self._engine.width, self._parts_per_host)
-            parts = write_parts(self._result, self._plan.id, dealt)
-            self._parts |= {part.name: batches for part, batches in zip(parts, dealt, strict=True)}
-            self._watched |= {part.name for part in parts}
-            self._absorber.placing(part.name for part in parts)
-            self._engine.place(parts)
+            for hosts, batches in self._by_hosts().items():
+                width = 1 if hosts else self._engine.width
+                dealt = deal(batches, width, self._parts_per_host)
+                parts = write_parts(self._result, self._plan.id, dealt)
+                self._parts |= {part.name: batches for part, batches in zip(parts, dealt, strict=True)}
+                self._watched |= {part.name for part in parts}
+                self._absorber.placing(part.name for part in parts)
+                self._engine.place(parts, hosts)
             self._wait()
             strikes = 0 if len(self._left) < before else strikes + 1
             if strikes == STRIKES:
@@ -191,6 +200,25 @@ class _Driver:
         if self.failures is Failures.ALL_END and self._absorber.statuses and have_all_failed:
             message = f"all {self._absorber.statuses.total()} runs failed"
             raise RunError(message, hint=f"the hosts' logs are in `{self._root}`", code="run.all-failed")
+
+    def _by_hosts(self) -> dict[tuple[str, ...], list[Batch]]:
+        """Give what is left by the hosts that it needs.
+
+        Raises
+        ------
+        UsageError
+            If the engine does not have one.
+        """
+        found: dict[tuple[str, ...], list[Batch]] = {}
+        for batch in self._left.values():
+            found.setdefault(self.hosts_of(self._plan.cell_of(batch)), []).append(batch)
+        needed = dict.fromkeys(name for hosts in found for name in hosts)
+        names = self._engine.names if needed else ()
+        if absent := [name for name in needed if name not in names]:
+            message = f"the plan needs the host `{absent[0]}`, which `--on` does not offer"
+            hint = f"hosts there: {', '.join(names) or 'none that is asked for by name'}"
+            raise UsageError(message, hint=hint, code="usage.placement")
+        return found
 
     def settle(self) -> None:
         """Take what is readable after the engine was told to end everything."""

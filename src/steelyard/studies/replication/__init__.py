@@ -21,4 +21,5 @@ STUDY = Study(
     debian_packages=("default-jdk-headless", "maven", "postgresql", "crun", "util-linux"),
     build_commands=("bash /package/scripts/deps-replication.sh --quiet",),
     workloads=("build", "java", "python"),
+    compares_hosts=True,
 )

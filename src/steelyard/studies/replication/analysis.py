@@ -12,7 +12,10 @@ from steelyard.model import FindingSet
 from steelyard.record.seal import hash_tables
 from steelyard.record.tables import read_runs
 from steelyard.studies.analysis_parts import finding, with_unique_ids
+from steelyard.studies.placed.host_findings import placed_findings
 from steelyard.studies.quiet_machine import quiet_machine
+from steelyard.studies.replication.budget import blocks_of_each, placed_on
+from steelyard.studies.replication.by_host import on_devices
 from steelyard.studies.replication.findings.cause_tree import cause_findings
 from steelyard.studies.replication.findings.cells import cell_findings
 from steelyard.studies.replication.findings.circumstances import (
@@ -57,6 +60,8 @@ def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
     """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``."""
     plan = plan_to_analyse(result, "replication", options)
     runs = read_recorded(result, plan)
+    if placed_on(plan):
+        runs = on_devices(result, runs)
     summaries, refused = summarise(runs)
     if not summaries and not any(each.is_failed_benchmark for each in runs):
         message = f"`{result}` has no completed run{_why(runs, refused)}"
@@ -93,6 +98,8 @@ def _claims(
     yield from availability_findings(plan)
     yield from broken_findings(runs, refused)
     yield from device_facts(runs)
+    if placed_on(plan):
+        yield from placed_findings(result, read_runs(result)["host_id"].unique().to_pylist())
     yield from remark_findings({kind: _remarks_of(plan, kind) for kind in ("lessons", "licences")})
     yield finding(
         "settings",
@@ -101,7 +108,7 @@ def _claims(
         facts={
             "margins": _said(plan, margins),
             "seed": plan.seed,
-            "repetitions": plan.blocks if looks is None else f"{FEWEST_BLOCKS} to {blocks}",
+            "repetitions": blocks_of_each(plan) if looks is None else f"{FEWEST_BLOCKS} to {blocks}",
             "runs": len(runs),
             "planted": _planted(plan),
         },

@@ -13,16 +13,18 @@ and leaves the files of `experiment_record`.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from steelyard.design.blocks import draw_batches
 from steelyard.errors import CapabilityError, UsageError
 from steelyard.model import Cell, Plan
+from steelyard.studies.host_facts import planned_hosts
 from steelyard.studies.option_types import given
 from steelyard.studies.replication.cells import ISOLATION, cells_of, settings_of
 from steelyard.studies.replication.configurations import configurations_of
 from steelyard.studies.replication.interventions import interventions_of
-from steelyard.studies.replication.options import settle
+from steelyard.studies.replication.options import FEWEST_BLOCKS, ReplicationOptions, settle
 from steelyard.studies.replication.placement import host_here
 from steelyard.study import written_request
 
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
     from steelyard.design.technology import Technology
     from steelyard.studies.replication.cells import Host
-    from steelyard.studies.replication.options import ReplicationOptions
 
 TWINS: Final = (("e2", "none-baseline"), ("causes", "as-it-is"), ("e1", "invocation-c2"))
 """Cells that are run twice, by preference: short, and what others are compared with."""
@@ -51,11 +52,34 @@ def plan_here(options: BaseModel, technologies: Mapping[str, Technology]) -> Pla
     """
     technologies.get(ISOLATION)  # is tried, and stands in the provenance
     settled = settle(options)
-    return plan(settled, host_here(settled, technologies))
+    hosts = planned_hosts()
+    if not hosts:
+        return plan(settled, host_here(settled, technologies))
+    asked = ReplicationOptions.model_validate(options.model_dump())
+    here = host_here(settled.model_copy(update={"budget_minutes": asked.budget_minutes}), technologies)
+    is_decided_later = asked.blocks is None and settled.budget_minutes is not None
+    return plan(settled, here, Placed(hosts, FEWEST_BLOCKS if is_decided_later else given(settled.blocks)))
 
 
-def plan(options: ReplicationOptions, host: Host) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The hosts that a study is placed on, by name, and the number of blocks that each of them runs."""
+
+    hosts: tuple[str, ...]
+    blocks: int
+
+
+def plan(options: ReplicationOptions, host: Host, placed: Placed | None = None) -> Plan:
     """Design a replication study.
+
+    Parameters
+    ----------
+    options : ReplicationOptions
+        Settled.
+    host : Host
+        What decides which cells there are.
+    placed : Placed or None
+        The hosts that it is placed on; nobody looks at their data before the end.
 
     Raises
     ------
@@ -75,7 +99,7 @@ def plan(options: ReplicationOptions, host: Host) -> Plan:
         raise CapabilityError(message, hint="make deps-replication", code="capability.replication")
     first = _compared_with_itself(runnable)
     twin = Cell(len(cells), dict(first.levels), first.execution)
-    blocks = given(options.blocks)
+    blocks = given(options.blocks) if placed is None else placed.blocks * len(placed.hosts)
     names = ("experiment", "configuration", "setting")
     return Plan(
         study="replication",
@@ -90,7 +114,7 @@ def plan(options: ReplicationOptions, host: Host) -> Plan:
             "origin": "executed",
             "margin_percent": options.margin_percent,
             "margins": json.dumps(options.margins or {}),
-            "budget_minutes": options.budget_minutes,
+            "budget_minutes": options.budget_minutes if placed is None else None,
             "container": host.ground.container,
             "first_cpu": host.cpus[0],
             "devices": json.dumps(host.devices),
@@ -102,6 +126,7 @@ def plan(options: ReplicationOptions, host: Host) -> Plan:
             "gate_retries": options.gate_retries,
             "tuning": ",".join(options.tuning),
             "request": written_request(options),
+            **({} if placed is None else {"placed_on": json.dumps(placed.hosts)}),
         },
     ).freeze()
 

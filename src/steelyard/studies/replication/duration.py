@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from steelyard.studies.replication.budget import extent_of
+from steelyard.studies.replication.budget import extent_of, placed_on
 from steelyard.studies.replication.configurations import configurations_of
 from steelyard.studies.replication.options import options_of
 
@@ -44,7 +44,8 @@ S_PER_NS: Final = 1e-9
 def plan_seconds(plan: Plan) -> float:
     """Give the expected time of running a plan [s].
 
-    A plan with a budget takes as long as that, unless everything is decided before.
+    A plan with a budget takes as long as that, unless everything is decided before. Hosts that it is
+    placed on work at the same time.
     Calls that a probe records cost what they did on one machine; yours may differ by a factor. What is left
     to wait is told from the runs themselves once the first are over.
     """
@@ -54,7 +55,7 @@ def plan_seconds(plan: Plan) -> float:
         by_block[batch.block] += run_seconds(plan.cell_of(batch).levels, parameters)
     extent = extent_of(plan)
     if extent is None:
-        return sum(by_block)
+        return sum(by_block) / max(len(placed_on(plan)), 1)
     return max(sum(by_block[: extent.blocks_min]), min(sum(by_block), extent.budget_s))
 
 

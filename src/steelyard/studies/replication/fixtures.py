@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.design.seeds import Purpose, generator
+from steelyard.studies.replication.budget import placed_on
 from steelyard.studies.replication.configurations import configurations_of
 from steelyard.studies.replication.devices.engines import container_engines
 from steelyard.studies.replication.experiment_record import EXPERIMENT_FILE, FORMAT
@@ -58,7 +60,8 @@ class _Documents:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        first_cpu = int(plan.options["first_cpu"] or 0)
+        # Of hosts that a study is placed on, each binds to a CPU of its own.
+        first_cpu = min(os.sched_getaffinity(0)) if placed_on(plan) else int(plan.options["first_cpu"] or 0)
         self._parameters = configurations_of(options_of(plan), first_cpu)
         self._devices = json.loads(str(plan.options["devices"]))
         self._placement = json.loads(str(plan.options["placement"]))

@@ -6,11 +6,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from steelyard.errors import UsageError
 from steelyard.run.hosts.device import Device
 from steelyard.run.hosts.device_file import default_devices, read_devices
+from steelyard.studies.host_facts import host_facts, planned_hosts
 from steelyard.studies.replication.cells import Host
+from steelyard.studies.replication.findings.effects import SWAPPED
 from steelyard.studies.replication.programs import find_programs
-from steelyard.studies.replication.settings import HERE, StudyDevices
+from steelyard.studies.replication.settings import HERE, NOT_PLACED, StudyDevices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +38,8 @@ def host_here(options: ReplicationOptions, technologies: Mapping[str, Technology
     StudyFileError
         If the device file is wrong.
     """
+    if planned_hosts():
+        return _each_host(options, technologies)
     devices, note = _devices(options)
     container, reason = container_here(options.containers, technologies)
     named = tuple(devices)
@@ -54,6 +59,40 @@ def host_here(options: ReplicationOptions, technologies: Mapping[str, Technology
         cpus=tuple(sorted(os.sched_getaffinity(0))),
         may_raise_priority=os.geteuid() == 0,
     )
+
+
+def _each_host(options: ReplicationOptions, technologies: Mapping[str, Technology]) -> Host:
+    """Look at what the hosts offer that a study is placed on: each is a device, and has all roles."""
+    _require_placeable(options)
+    alone = Device(HERE)
+    container, reason = container_here(options.containers, technologies)
+    storages = {HERE: tuple(alone.storages)}
+    ground = StudyDevices(storages, (HERE,), (HERE,), container, reason, driver=HERE, several=NOT_PLACED)
+    return Host(
+        devices={HERE: alone.document()},
+        note="each host that the study was placed on is a device",
+        ground=ground,
+        programs=find_programs(),
+        cpus=tuple(range(host_facts().cpu_count)),
+        may_raise_priority=os.geteuid() == 0,
+    )
+
+
+def _require_placeable(options: ReplicationOptions) -> None:
+    refused = {
+        "--devices": options.devices is not None,
+        "placement": bool(options.placement),
+        "settings = swapped": SWAPPED in (options.settings or ()),
+        "budget_minutes": options.budget_minutes is not None,
+    }
+    asked = [name for name, is_asked in refused.items() if is_asked]
+    if asked:
+        why = "each host measures a number of blocks that is fixed before, and has all roles of an experiment"
+        message = f"cannot place `{asked[0]}` on other hosts: with `--on` {why}"
+        hint = (
+            "leave it out, or leave out --on: a device file names devices that take roles of one experiment"
+        )
+        raise UsageError(message, hint=hint, code="usage.not-placeable")
 
 
 def _devices(options: ReplicationOptions) -> tuple[dict[str, Device], str]:

@@ -29,6 +29,7 @@ OTHER_STORAGE: Final = "storage-swapped"
 """Setting of what uses a storage: the device's second one instead of its first."""
 
 SEVERAL_HINT: Final = "(repair: describe a second one in a device file, --devices FILE)"
+NOT_PLACED: Final = "that the study is placed on (repair: leave out --on, and name two in a device file)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,8 @@ class StudyDevices:
         ``DEVICE`` or ``DEVICE/STORAGE`` of roles that the user has placed.
     driver : str
         Device of the load driver, unless it is placed.
+    several : str
+        What would give a second device where there is one.
     """
 
     storages: Mapping[str, tuple[str, ...]]
@@ -102,6 +105,7 @@ class StudyDevices:
     no_container: str | None = None
     placement: Mapping[str, str] = field(default_factory=dict)
     driver: str = ""
+    several: str = SEVERAL_HINT
 
 
 def settings_of_program(ground: StudyDevices) -> tuple[Setting, ...]:
@@ -148,7 +152,7 @@ def _swapped(ground: StudyDevices, native: Mapping[str, RolePlace]) -> Setting:
     """Let service and database change devices, each with the storage that it has: one thing differs."""
     service, database = (native[role] for role in TIERS)
     if service.device == database.device:
-        return Setting("swapped", missing=f"service and database share the one device {SEVERAL_HINT}")
+        return Setting("swapped", missing=f"service and database share the one device {ground.several}")
     moved = {
         SERVICE: replace(service, device=database.device),
         DATABASE: replace(database, device=service.device),

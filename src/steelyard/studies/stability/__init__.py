@@ -23,4 +23,5 @@ STUDY = Study(
     ),
     is_input_calibrated=True,
     has_programs_as_cells=True,
+    maps_cells=True,
 )

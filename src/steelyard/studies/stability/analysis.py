@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from steelyard.analyse.mapping.over_cells import IN_TURN
 from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
 from steelyard.model.plan import read_plan
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from steelyard.analyse.mapping.over_cells import OverCells
     from steelyard.model import Finding
     from steelyard.studies.stability.findings.cells import Recorded
 
@@ -45,20 +47,20 @@ FINDINGS_NAME: Final = "findings.json"
 LEDGER_NAME: Final = "ledger.sqlite"
 
 
-def analyse(result: Path, options: AnalysisOptions | None = None) -> FindingSet:
+def analyse(result: Path, options: AnalysisOptions | None = None, over: OverCells = IN_TURN) -> FindingSet:
     """Compute the findings of a result folder; write ``findings.json`` and ``tables/*.csv``."""
     plan = read_plan(result / "plan.json")
     if (result / LEDGER_NAME).exists() and not (result / RUNS_NAME).exists():
         write_recorded(result)
     if options is not None:
         write_options(result, plan, options)
-    findings = compute(result)
+    findings = compute(result, over)
     write_tables(result, findings)
     findings.write(result / FINDINGS_NAME)
     return findings
 
 
-def compute(result: Path) -> FindingSet:
+def compute(result: Path, over: OverCells = IN_TURN) -> FindingSet:
     """Compute the findings of a result folder and write nothing.
 
     Raises
@@ -79,27 +81,27 @@ def compute(result: Path) -> FindingSet:
         plan_id=plan.id,
         method_version=METHOD_VERSION,
         inputs=hash_tables(result),
-        findings=tuple(_claims(result, recorded, options)),
+        findings=tuple(_claims(result, recorded, options, over)),
     )
 
 
-def _claims(result: Path, recorded: Recorded, options: AnalysisOptions) -> Iterator[Finding]:
-    errors = outside_errors(recorded, options)
+def _claims(result: Path, recorded: Recorded, options: AnalysisOptions, over: OverCells) -> Iterator[Finding]:
+    errors = outside_errors(recorded, options, over)
     yield from errors
     yield from error_groups(errors)
-    yield from clock_granularity(recorded)
-    comparisons = compare_cells(recorded, pairs(recorded), options)
+    yield from clock_granularity(recorded, over)
+    comparisons = compare_cells(recorded, pairs(recorded), options, over)
     yield from comparisons
     yield from class_counts(comparisons)
     yield from parallel_ratios(recorded)
-    yield from warm_ups(recorded, options)
-    yield from worker_differences(recorded, options)
+    yield from warm_ups(recorded, options, over)
+    yield from worker_differences(recorded, options, over)
     yield from input_dependence(recorded, options)
     yield from location_shifts(recorded, options)
     yield from pinning_effects(recorded, options)
     yield from overlaps(recorded)
     yield from clock_trust(errors, options)
-    yield from dispersion_findings(recorded, options)
+    yield from dispersion_findings(recorded, options, over)
     yield from identical_cells(recorded, options)
     yield from host_findings(result, recorded, options)
     yield from quiet_machine(result, recorded.runs)

@@ -7,7 +7,14 @@ import pytest
 from scipy import stats
 from scipy.optimize import linprog
 
-from steelyard.analyse.intervals.modality import CRITICAL, MOST, dip, has_several_modes
+from steelyard.analyse.intervals.modality import (
+    CRITICAL,
+    MOST,
+    _quantiles,
+    _spread_ties,
+    dip,
+    has_several_modes,
+)
 
 
 def brute_force(x: np.ndarray) -> float:
@@ -95,3 +102,14 @@ def test_a_clock_with_coarse_steps_makes_no_modes() -> None:
 def test_few_values_give_no_answer() -> None:
     assert has_several_modes(np.arange(19.0)) is None
     assert has_several_modes(np.empty(0)) is None
+
+
+def test_quantiles_of_sorted_values_are_those_of_numpy() -> None:
+    values = np.sort(np.random.default_rng(1).gamma(2, 1, 1234))
+    places = (np.arange(MOST) + 0.5) / MOST
+    assert np.array_equal(_quantiles(values, places), np.quantile(values, places))
+
+
+def test_equal_values_are_spread_over_their_step() -> None:
+    found = _spread_ties(np.array([1.0, 2.0, 2.0, 4.0, 4.0, 4.0]))
+    assert found == pytest.approx([1, 1.75, 2.25, 11 / 3, 4, 13 / 3])

@@ -133,6 +133,25 @@ def test_a_level_is_accepted_for_the_metrics_that_are_named(tmp_path: Path) -> N
     assert execute(["history", *folders, "--accepted", str(other)]) == 1
 
 
+def test_a_level_is_accepted_for_the_series_that_are_named_and_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = folders_of(tmp_path, [1.0] * 10 + [1.2] * 8)
+    accept = ["--accept", "r12", "--why", "x", "--accepted", str(tmp_path / "other.json")]
+    for name in ("sort", "so*", "sort wall"):
+        (tmp_path / "other.json").unlink(missing_ok=True)
+        assert execute(["history", *folders, *accept, "--series", name]) == 0
+        assert f"accepted: the level of {name} at `r12`, " in capsys.readouterr().out
+    content = json.loads((tmp_path / "other.json").read_text(encoding="utf-8"))
+    content["levels"][0]["series"] = ["parse*"]
+    (tmp_path / "other.json").write_text(json.dumps(content), encoding="utf-8")
+    assert execute(["history", *folders, "--accepted", str(tmp_path / "other.json")]) == 1
+    capsys.readouterr()
+    assert execute(["history", *folders, *accept, "--series", "parse*"]) == 2
+    assert "`--series parse*` names no series of this history; it has `sort`" in capsys.readouterr().err
+    assert json.loads((tmp_path / "other.json").read_text(encoding="utf-8")) == content
+
+
 def test_one_extreme_newest_result_is_suspect_with_the_way_to_confirm_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -161,6 +180,8 @@ def test_one_extreme_newest_result_is_suspect_with_the_way_to_confirm_it(
         (["--accept", "r01", "--why", "x\ny"], "cannot record `--why`"),
         (["--accept", "r01", "--why", "x", "--by", "\x1b[31m"], "cannot record `--by`"),
         (["--why", "x"], "describes `--accept`, which is missing"),
+        (["--why", ""], "describes `--accept`, which is missing"),
+        (["--series", "sort"], "describes `--accept`, which is missing"),
         (["--autocorrelation", "0.8"], "`--autocorrelation` is 0.8; allowed: 0 to 0.7"),
         (["--autocorrelation", "nan"], "`--autocorrelation` is nan"),
     ],

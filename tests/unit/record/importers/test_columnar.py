@@ -80,6 +80,37 @@ def test_a_table_read_by_column_is_what_its_rows_give(rows: list[tuple[str, ...]
     assert same(found, by_rows(text, ALL, unit))
 
 
+SHORT = st.one_of(
+    st.decimals(0, 10**7, places=6).map("{:f}".format),
+    st.decimals(0, 10, places=12).map("{:f}".format),
+    st.sampled_from(["0", "5.", ".25", "1e3", "2.5E-7", "1e-9", "1e22", "1.000000001e-7", "123456789e-14"]),
+)
+
+
+@given(st.lists(SHORT, min_size=1, max_size=5), st.sampled_from(["ns", "us", "ms", "s", "events"]))
+def test_short_numbers_are_rounded_once(values: list[str], unit: str) -> None:
+    text = "\n".join(["value", *values]) + "\n"
+    found = read(text, {"value": "value"}, unit)
+    assert is_columnar(found)
+    assert same(found, by_rows(text, {"value": "value"}, unit))
+
+
+def test_long_runs_that_take_turns_are_put_together() -> None:
+    rows = [f"{'ab'[place // 200 % 2]},{place // 200},{place / 8}" for place in range(1000)]
+    text = "\n".join(["workload,run,value", *rows]) + "\n"
+    columns = {role: role for role in ("workload", "run", "value")}
+    found = read(text, columns)
+    assert isinstance(found.table, ColumnarRuns)
+    places = np.array([0, 2, 4, 1, 3])
+    written = pa.concat_tables(found.table.measurements(places, pa.array([f"{each}" for each in places])))
+    runs = runs_of(by_rows(text, columns))
+    expected = [
+        (f"{place}", section.value, section.iteration) for place in places for section in runs[place].sections
+    ]
+    got = zip(*(written[name].to_pylist() for name in ("run_id", "value", "iteration")), strict=True)
+    assert list(got) == expected
+
+
 @settings(max_examples=25)
 @given(st.lists(ROW, min_size=1, max_size=30), st.sampled_from(["run", "block", "size"]))
 def test_where_a_part_of_a_file_ends_makes_no_difference(rows: list[tuple[str, ...]], key: str) -> None:

@@ -94,7 +94,7 @@ def test_the_folder_of_somebody_else_is_left_alone(tmp_path: Path, folder: Path)
     (theirs / "precious").write_text("kept")
     done = execute(folder, enter, root)
     assert done.returncode == 1
-    assert "on host 2 of the hostfile" in done.stderr
+    assert f"cannot create the folder {folder} on host 2" in done.stderr
     assert (theirs / "precious").read_text() == "kept"
     assert [each.name for each in folder.iterdir()] == []
 

@@ -75,6 +75,24 @@ def test_a_slower_level_is_red_until_somebody_accepts_it(
     assert execute(["history", str(slow)]) == 0
 
 
+def test_a_level_is_accepted_for_one_benchmark_and_the_others_stay_red(
+    slow: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    accepted = slow.parent / "accepted-levels.json"
+    accept = ["--accept", short(8), "--why", "checks more"]
+    for name in ("sort", "so*", "sort, wall time"):
+        accepted.unlink(missing_ok=True)
+        assert execute(["history", str(slow), *accept, "--series", name]) == 0
+        assert f"accepted: the level of {name} at `{short(8)}`" in capsys.readouterr().out
+    accepted.unlink()
+    assert execute(["history", str(slow), *accept, "--series", "parse"]) == 1
+    assert "slower now than before: sort" in capsys.readouterr().out
+    accepted.unlink()
+    assert execute(["history", str(slow), *accept, "--series", "merge"]) == 2
+    assert "`--series merge` names no series of this history; it has `" in capsys.readouterr().err
+    assert not accepted.exists()
+
+
 def test_a_level_is_accepted_by_any_name_of_its_commit(
     slow: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

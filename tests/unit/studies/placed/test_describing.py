@@ -64,13 +64,14 @@ class Answering:
     """Hosts that say what they are at once; the second one is strange, the third never begins."""
 
     is_here = False
+    names = ()
     size = width = 3
 
     def __init__(self, strange: str | None = None) -> None:
         self.strange, self.is_cancelled = strange, False
         self.parts: list[str] = []
 
-    def place(self, parts: Sequence[Path]) -> None:
+    def place(self, parts: Sequence[Path], _hosts: Sequence[str] = (), /) -> None:
         self.parts += [part.name for part in parts]
         if self.strange is None:
             return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.outcomes import make_outcome, make_plan
-from steelyard.errors import RunError
+from steelyard.errors import RunError, UsageError
 from steelyard.record.ledger import LEDGER_NAME, Ledger
 from steelyard.record.placed.hosts import clock_of
 from steelyard.record.placed.journal import JOURNAL_NAME, Journal
@@ -123,12 +123,13 @@ class Spoiling:
     """A host that hands everything back at once, the first time with a damaged line."""
 
     is_here = False
+    names: tuple[str, ...] = ()
     size = width = 1
 
     def __init__(self) -> None:
         self.placed: list[tuple[int, ...]] = []
 
-    def place(self, parts: Sequence[Path]) -> None:
+    def place(self, parts: Sequence[Path], _hosts: Sequence[str] = (), /) -> None:
         for part in parts:
             journal = record(part, *read_part(part).batches, host_id="h1") / JOURNAL_NAME
             if not self.placed:
@@ -174,7 +175,7 @@ def test_a_folder_of_a_part_that_was_not_written_is_no_hindrance(
 class Idle(Spoiling):
     """A host that takes parts and does nothing."""
 
-    def place(self, parts: Sequence[Path]) -> None:
+    def place(self, parts: Sequence[Path], _hosts: Sequence[str] = (), /) -> None:
         self.placed += [read_part(part).batches for part in parts]
 
 
@@ -192,3 +193,48 @@ def test_what_a_host_said_last_is_its_own_words(tmp_path: Path, monkeypatch: pyt
     assert caught.value.message == (
         "3 placements in a row completed no batch; the last host said: no such program"
     )
+
+
+class Named(Spoiling):
+    """Hosts that parts ask for by name."""
+
+    names = ("h1", "h2")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: dict[tuple[int, ...], tuple[str, ...]] = {}
+
+    def place(self, parts: Sequence[Path], hosts: Sequence[str] = (), /) -> None:
+        for part in parts:
+            record(part, *read_part(part).batches, host_id="h1")
+            self.asked[read_part(part).batches] = tuple(hosts)
+
+
+def test_a_part_has_runs_of_the_same_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "LOOK_S", 0.0)
+    monkeypatch.setattr(driver, "SETTLE_S", 0.0)
+    plan, engine = make_plan(), Named()
+    plan.write(tmp_path / "plan.json")
+    write_provenance(tmp_path, begin_provenance(plan, ["x"], host_id="here"))
+    of_cell = {cell.number: ("h1", "h2") if cell.number % 2 else ("h2",) for cell in plan.cells}
+    with Ledger(tmp_path / LEDGER_NAME, plan.id) as ledger:
+        driver.execute_placed(
+            plan, tmp_path, ledger, engine, Silent(), hosts_of=lambda cell: of_cell[cell.number]
+        )
+        assert ledger.completed_batches() == {batch.number for batch in plan.batches}
+        for batches, hosts in engine.asked.items():
+            assert {of_cell[plan.batches[batch].cell] for batch in batches} == {hosts}
+        assert len(set(engine.asked.values())) == len(set(of_cell.values())) > 1
+
+
+def test_a_host_that_is_not_there_is_refused_before_anything_is_placed(tmp_path: Path) -> None:
+    plan, engine = make_plan(), Named()
+    plan.write(tmp_path / "plan.json")
+    write_provenance(tmp_path, begin_provenance(plan, ["x"], host_id="here"))
+    with (
+        Ledger(tmp_path / LEDGER_NAME, plan.id) as ledger,
+        pytest.raises(UsageError, match="needs the host `h9`, which `--on` does not offer") as caught,
+    ):
+        driver.execute_placed(plan, tmp_path, ledger, engine, Silent(), hosts_of=lambda _cell: ("h1", "h9"))
+    assert caught.value.hint == "hosts there: h1, h2"
+    assert engine.asked == {}

@@ -5,19 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from steelyard.design.worker_counts import HostFacts
 from steelyard.errors import CapabilityError, UsageError
 from steelyard.model.plan import read_plan
 from steelyard.run.isolation.interface import Availability
 from steelyard.studies.analysis_options import AnalysisOptions, write_options
+from steelyard.studies.host_facts import planned_for
 from steelyard.studies.replication import STUDY
 from steelyard.studies.replication.cells import Host
-from steelyard.studies.replication.design import plan
+from steelyard.studies.replication.design import plan, plan_here
 from steelyard.studies.replication.duration import plan_seconds
 from steelyard.studies.replication.experiment_record import EXPERIMENT_FILE, FORMAT
 from steelyard.studies.replication.findings.effects import pairs_of
 from steelyard.studies.replication.fixtures import run_inputs
 from steelyard.studies.replication.margins import margins_of, planned_margins
-from steelyard.studies.replication.options import ReplicationOptions, options_of, settle
+from steelyard.studies.replication.options import FEWEST_BLOCKS, ReplicationOptions, options_of, settle
 from steelyard.studies.replication.placement import container_here, host_here
 from steelyard.studies.replication.programs import Programs
 from steelyard.studies.replication.settings import (
@@ -73,6 +75,50 @@ def asked_of(made: Plan, folder: Path) -> list[dict[str, Any]]:
             write_inputs(batch, place)
             found.append(json.loads((place / EXPERIMENT_FILE).read_text(encoding="utf-8")))
     return found
+
+
+def placed_on_hosts(hosts: tuple[str, ...], **asked: Any) -> Plan:
+    facts = HostFacts(cpu_count=2, core_count=2)
+    works = dict.fromkeys(("bare", "docker"), Availability.yes("1"))
+    with planned_for(facts, hosts):
+        return plan_here(ReplicationOptions.model_validate(asked), works)
+
+
+def test_each_host_that_a_study_is_placed_on_runs_as_many_blocks_in_all_its_roles() -> None:
+    made = placed_on_hosts(("n1", "n2", "n3"), quick=True, experiments=("e2", "e3"), seed=3)
+    assert made.blocks == 3 * FEWEST_BLOCKS
+    assert made.options["budget_minutes"] is None
+    assert (
+        STUDY.request(ReplicationOptions(quick=True, experiments=("e2", "e3"), seed=3))
+        == (made.options["request"])
+    ), "a study that is asked for again would be refused as another one"
+    settings = {cell.levels["setting"] for cell in made.cells}
+    assert settings == {"native", "container", "swapped"}
+    swapped = [cell for cell in made.cells if cell.levels["setting"] == "swapped"]
+    assert all("leave out --on" in str(cell.missing) for cell in swapped)
+    places = json.loads(str(made.options["placement"]))
+    devices = {
+        role["device"] for of in places.values() for setting in of.values() for role in setting.values()
+    }
+    assert devices == {"here"}
+    alone = placed_on_hosts(("n1",), quick=True, experiments=("e2", "e3"), blocks=7)
+    assert alone.blocks == 7
+    assert plan_seconds(made) == pytest.approx(plan_seconds(alone) * FEWEST_BLOCKS / 7, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ({"devices": "devices.toml"}, "--devices"),
+        ({"placement": {"service": "D1"}}, "placement"),
+        ({"settings": ("native", "swapped")}, "swapped"),
+        ({"budget_minutes": 5.0}, "budget_minutes"),
+    ],
+)
+def test_what_cannot_be_placed_on_hosts_is_refused_by_name(asked: dict[str, Any], named: str) -> None:
+    with pytest.raises(UsageError, match=named) as caught:
+        placed_on_hosts(("n1", "n2"), **asked)
+    assert caught.value.code == "usage.not-placeable"
 
 
 def test_each_block_holds_every_cell_once_in_an_order_of_its_own_and_one_cell_twice() -> None:

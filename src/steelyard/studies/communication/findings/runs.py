@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from steelyard.model import Estimate, Evidence
 from steelyard.studies.analysis_parts import RUNS, finding, finite
+from steelyard.studies.communication.findings.link import link_facts
+from steelyard.studies.communication.fixtures import LINK_FACTS
+from steelyard.studies.communication.pairs import is_pair, nodes_of
 from steelyard.studies.communication.sizes import SizeLaw, decade_shares, sampling_bias
+from steelyard.studies.communication.transport.mpi import MPIRUN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     from steelyard.studies.communication.operations import Clocks
     from steelyard.studies.communication.recorded import RecordedRun
 
+STARTED_BY: Final = "srun --mpi={}"
 ONE_CLOCK: Final = "both ends read one clock: the same boot, and no probe contradicts it"
 
 
@@ -23,6 +28,35 @@ def absent_findings(plan: Plan) -> Iterator[Finding]:
     for cell in plan.cells:
         if cell.missing is not None:
             yield finding("absent", cell.levels, "absent", facts={"reason": cell.missing})
+
+
+def pair_findings(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
+    """Give what lay between the endpoints of one cell, where that is a pair of nodes."""
+    link = runs[0].levels["link"]
+    if not is_pair(link):
+        return
+    asked = set(nodes_of(link))
+    headers = [[end.header for end in run.trace.endpoints] for run in runs if run.trace is not None]
+    boots = {str(each.get("boot_id")) for ends in headers for each in ends}
+    seen = [{str(each["node"]) for each in ends if "node" in each} for ends in headers]
+    verdict = "one node" if len(asked) == 1 else "one machine" if len(boots) == 1 else "two machines"
+    if any(nodes - asked or (nodes and len(nodes) < len(asked)) for nodes in seen):
+        verdict = "other nodes"
+    starters = {str(link_facts(run).get("starter")) for run in runs if run.trace is not None} - {"None"}
+    yield finding(
+        "pair",
+        runs[0].levels,
+        verdict,
+        facts={
+            "nodes": " and ".join(nodes_of(link)),
+            "started_by": " and ".join(STARTED_BY.format(each) for each in sorted(starters)).replace(
+                STARTED_BY.format(MPIRUN), MPIRUN
+            ),
+            "seen": ", ".join(sorted(set().union(*seen))),
+            "launches": len(headers),
+        },
+        evidence=Evidence(f"{runs[0].place}/{LINK_FACTS}", {}, ("nodes",), "headers of the endpoints"),
+    )
 
 
 def ended_findings(runs: Sequence[RecordedRun]) -> Iterator[Finding]:

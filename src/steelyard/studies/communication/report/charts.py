@@ -301,7 +301,8 @@ def diagnostic_panels(panels: Sequence[str], transports: Sequence[str]) -> dict[
             "mark": {"type": "point", "filled": True, "size": 8, "color": PALETTE[0], "opacity": 0.5},
             "encoding": {
                 "x": {"field": "x", **free},
-                "y": {"field": "y", **free},
+                # As much room for the labels of each, so that panels below each other begin at one place.
+                "y": {"field": "y", **free, "axis": {"minExtent": 40}},
                 "tooltip": [tip("x", "x", ".4~g"), tip("y", "y", ".4~g")],
             },
         },

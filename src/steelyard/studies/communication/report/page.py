@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Notice, Opening
 from steelyard.studies.communication import STUDY
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from steelyard.model import FindingSet, Plan
     from steelyard.record.provenance import Provenance
     from steelyard.report.page import Page
+
+
+NO_NETWORK: Final = frozenset({"one machine", "other nodes"})
+"""Verdicts on pairs of nodes whose models are not those of a network between them."""
 
 
 def build(folder: Path) -> Page:
@@ -51,6 +55,8 @@ def _about(provenance: Provenance | None, plan: Plan) -> Iterator[tuple[str, str
 
 def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[Notice]:
     yield from notice_of("Not measured here", PHRASING, findings.of("absent"), "absent")
+    apart = [each for each in findings.of("pair") if each.verdict in NO_NETWORK]
+    yield from notice_of("Not measured over a network", PHRASING, apart)
     missing = dict.fromkeys(PHRASING.say(each).text for each in findings.of("link_missing"))
     if missing:
         yield Notice("Missing from the link", tuple(missing), tone="warn")

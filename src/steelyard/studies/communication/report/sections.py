@@ -48,6 +48,7 @@ def sections(
             "",
             present(
                 tables.card_table(findings),
+                tables.PAIRS.build(findings.of("pair")),
                 listed(PHRASING, findings.of("model"), "Each model in words"),
                 listed(PHRASING, findings.of("link")),
             ),

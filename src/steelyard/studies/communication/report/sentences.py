@@ -67,6 +67,13 @@ PHRASING: Final = Phrasing(
             "({estimates.fitted:interval}); the link lets through {estimates.truth} of payload "
             "({facts.accounting}): {verdict}",
         },
+        "pair": {
+            "one machine": "{facts.nodes} are one machine: {subject.transport} was measured within it, not "
+            "over a network",
+            "other nodes": "{subject.transport} was to be measured on {facts.nodes}, but ranks ran on "
+            "{facts.seen}: its model is not that of the pair",
+            "*": "{subject.transport} was measured on {facts.nodes}",
+        },
         "link_missing": {
             "*": "{subject.transport} over {subject.link}: {subject.wanted} is missing: {facts.reason}",
         },

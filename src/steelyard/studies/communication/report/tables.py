@@ -72,6 +72,19 @@ def card_table(findings: FindingSet) -> Table | None:
     return TableSpec("models", "Model cards", columns, is_key=True).build(findings.of("model"))
 
 
+PAIRS: Final = TableSpec(
+    "pairs",
+    "Pairs of nodes",
+    (
+        _WHO,
+        text("nodes", word("nodes")),
+        text("ranks started by", word("started_by")),
+        text("between them", lambda each: Value(each.verdict)),
+        number("launches", fact("launches"), "that left a trace"),
+    ),
+)
+
+
 def _slope(finding: Finding) -> Value:
     if finding.verdict == "constant":
         return Value("")

@@ -78,6 +78,22 @@ class TraceOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Nodes:
+    """Two nodes of the job of Slurm that this process is in.
+
+    Parameters
+    ----------
+    names : tuple of str
+        This node, which takes rank 0, and the other one.
+    ways : tuple of str
+        How ranks may be started: plug-ins of ``srun --mpi``, and ``mpirun``.
+    """
+
+    names: tuple[str, str]
+    ways: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where the two endpoints run; index 0 and 1 are the ranks.
 
@@ -93,12 +109,15 @@ class Place:
         transports that start their second endpoint themselves.
     hostfile : Path or None
         The hosts as a file of the MPI implementation.
+    nodes : Nodes or None
+        Where both are nodes of one job of Slurm.
     """
 
     addresses: tuple[str, str] | None = None
     enter: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     agent: Path | None = None
     hostfile: Path | None = None
+    nodes: Nodes | None = None
 
 
 HERE = Place()

@@ -41,9 +41,13 @@ from steelyard.studies.communication.transport.interface import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from steelyard.studies.communication.transport.interface import Nodes
+
 REPAIR: Final = "make deps-communication"
 TRIAL_PLAN: Final = "op,size\npingpong,0\npingpong,100000\nstream,1\n"
 TRIAL_LIMIT_S: Final = 60.0
+MPIRUN: Final = "mpirun"
+"""Way to start ranks in a job of Slurm that needs no plug-in of it."""
 RENAMED: Final = 5
 """Major version of Open MPI from which its shared-memory layer is called ``sm``, and its starter is PRRTE,
 which has other parameters."""
@@ -82,6 +86,8 @@ class Mpi(Transport):
     """Option of `mpicc` that makes it say so."""
     starter_identity: str = ""
     """Pattern in what its `mpirun --version` says."""
+    plug_in: str = ""
+    """Plug-in of ``srun --mpi`` that it is started by."""
 
     @functools.cached_property
     def installation(self) -> Installation:
@@ -189,14 +195,32 @@ class Mpi(Transport):
         watch = () if started is None else ("--started", str(started))
         script = str(Path(mpi_start.__file__).resolve())
         command = (sys.executable, "-I", "-S", script, *watch, "--")
-        ranks = (
-            str(self.installation.starter),
-            *self._options(place),
-            "-np",
-            "2",
-            str(self.folder / program),
-        )
+        ranks = (*self._starter(place), str(self.folder / program))
         return Invocation((*command, *place.enter[0], *ranks, *words), self._environment(place))
+
+    def way(self, nodes: Nodes) -> str:
+        """Give how ranks are started on two nodes of a job of Slurm.
+
+        Raises
+        ------
+        CapabilityError
+            If only a way may be taken that this library does not know.
+        """
+        known = (self.plug_in, MPIRUN)
+        found = next((each for each in known if each in nodes.ways), None)
+        if found is None:
+            msg = f"ranks of {self.implementation} are not started by `srun --mpi={nodes.ways[0]}`"
+            raise CapabilityError(msg, hint=f"`--starter` {' or '.join(known)}", code="capability.starter")
+        return found
+
+    def _starter(self, place: Place) -> tuple[str, ...]:
+        """Give the words that start two ranks at a place."""
+        if place.nodes is None or (way := self.way(place.nodes)) == MPIRUN:
+            return (str(self.installation.starter), *self._options(place), "-np", "2")
+        return (
+            *("srun", "--overlap", f"--mpi={way}", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1"),
+            *("--cpu-bind=none", "--kill-on-bad-exit=1", f"--nodelist={','.join(place.nodes.names)}"),
+        )
 
 
 class OpenMpi(Mpi):
@@ -215,6 +239,7 @@ class OpenMpi(Mpi):
     identity = r"Open MPI v?(\d[\w.]*)"
     identity_option = "--showme:version"
     starter_identity = r"OpenRTE|Open MPI"
+    plug_in = "pmix"
 
     def __init__(self, name: str, *, crosses_hosts: bool) -> None:
         self.name = name
@@ -246,18 +271,25 @@ class OpenMpi(Mpi):
         variables = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         if self._is_renamed and place.agent is not None:
             variables["PRTE_MCA_plm_ssh_agent"] = str(place.agent)
+        if place.nodes is not None and self.way(place.nodes) != MPIRUN:
+            variables |= {f"OMPI_MCA_{name}": value for name, value in self._settings(place).items()}
         return variables
 
-    def _options(self, place: Place) -> tuple[str, ...]:
+    def _settings(self, place: Place) -> dict[str, str]:
+        """Give the parameters of the library, however it is started."""
         settings = {"pml": "ob1", "btl": f"{self.layer},self"}
+        network = network_of(place) if place != HERE else "lo"
+        if network is not None and self.crosses_hosts:
+            settings["btl_tcp_if_include"] = network
+        return settings
+
+    def _options(self, place: Place) -> tuple[str, ...]:
+        settings = self._settings(place)
         hosts: tuple[str, ...] = ("--host", "localhost:2")
         if not self.crosses_hosts:
             settings[f"btl_{self.layer}_backing_directory"] = "{scratch}"
         if place != HERE:
             hosts = _open_mpi_hosts(place)
-        network = network_of(place) if place != HERE else "lo"
-        if network is not None and self.crosses_hosts:
-            settings["btl_tcp_if_include"] = network
         if not self._is_renamed:
             settings |= _starter_settings(place)
         chosen = (word for name, value in settings.items() for word in ("--mca", name, value))
@@ -278,6 +310,8 @@ def _starter_settings(place: Place) -> dict[str, str]:
 
 
 def _open_mpi_hosts(place: Place) -> tuple[str, ...]:
+    if place.nodes is not None:
+        return ("--host", ",".join(f"{name}:1" for name in place.nodes.names), "--map-by", "node")
     if place.addresses is not None:
         return ("--host", ",".join(f"{address}:1" for address in place.addresses))
     # One rank per host, in the order of the file, whatever slots it gives them.
@@ -294,6 +328,7 @@ class Mpich(Mpi):
     identity = r"MPICH version (\d[\w.]*)"
     identity_option = "-v"
     starter_identity = "HYDRA"
+    plug_in = "pmi2"
 
     def declared(self) -> Mapping[str, str]:
         """Give the device, and the sizes of segments [bytes] of UCX where `ucx_info` tells them."""
@@ -309,7 +344,9 @@ class Mpich(Mpi):
 
     def _options(self, place: Place) -> tuple[str, ...]:
         options: tuple[str, ...] = ("-bind-to", "none")
-        if place.addresses is not None:
+        if place.nodes is not None:
+            options = (*options, "-hosts", ",".join(place.nodes.names), "-ppn", "1")
+        elif place.addresses is not None:
             options = (*options, "-hosts", ",".join(place.addresses), "-ppn", "1")
         elif place.hostfile is not None:
             options = (*options, "-f", str(place.hostfile), "-ppn", "1")
@@ -324,7 +361,8 @@ def network_of(place: Place) -> str | None:
     Returns
     -------
     str or None
-        As ``10.77.0.0/30``; ``None`` where they are names, or too far apart to be in one network.
+        As ``10.77.0.0/30``; ``None`` where they are names, too far apart to be in one network, or nodes that
+        are one machine: over its loopback interface Open MPI hangs with large messages of two nodes.
 
     Examples
     --------
@@ -336,6 +374,8 @@ def network_of(place: Place) -> str | None:
     try:
         first, second = (ipaddress.IPv4Address(address) for address in place.addresses or ())
     except ValueError:
+        return None
+    if place.nodes is not None and first.is_loopback:
         return None
     prefix = 32 - (int(first) ^ int(second)).bit_length()
     return str(ipaddress.IPv4Network((first, prefix), strict=False)) if prefix > 0 else None

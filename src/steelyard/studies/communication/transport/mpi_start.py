@@ -58,7 +58,32 @@ class Cause(NamedTuple):
 
 HOSTS_HINT = "write one host per line into the hostfile, and try `ssh HOST true` for each"
 REPEAT_HINT = "what was stamped until then is kept: repeat the run"
+STARTER_HINT = "start them by `--starter mpirun`; `srun --mpi=list` tells the plug-ins there are"
 CAUSES = (
+    Cause(
+        r"two ranks are needed[\s\S]*srun: error|srun: error[\s\S]*two ranks are needed",
+        NOT_STARTED,
+        "each rank is alone: this MPI and the plug-in of `srun --mpi` do not know each other",
+        STARTER_HINT,
+    ),
+    Cause(
+        r"Invalid MPI type|cannot find mpi plugin|Couldn't find the specified plugin name for mpi",
+        NOT_STARTED,
+        "Slurm has no such plug-in of `srun --mpi`",
+        STARTER_HINT,
+    ),
+    Cause(
+        r"srun: error: task (\d+) launch failed: (.*)",
+        NOT_STARTED,
+        "Slurm cannot start rank {0} on its node: {1}",
+        STARTER_HINT,
+    ),
+    Cause(
+        r"execve\(\): (\S+): No such file",
+        NOT_STARTED,
+        "the rank program `{0}` is not on every node",
+        "let all nodes see `~/.cache/steelyard` of the node that built it",
+    ),
     Cause(r"unable to open (?:the |)host ?file:\s*(\S+)", 2, "cannot open the hostfile `{0}`", HOSTS_HINT),
     Cause(
         r"parse error in the hostfile:\s*(\S+)\s+It occured on line number (\d+)",
@@ -85,6 +110,12 @@ CAUSES = (
         NOT_STARTED,
         "the rank program is not on every host, at the same place",
         "copy the folder of the built program to the other host",
+    ),
+    Cause(
+        r"srun: error: \S+: task (\d+): (Killed|Terminated|.*signal.*)",
+        LOST,
+        "rank {0} was lost: {1}",
+        REPEAT_HINT,
     ),
     Cause(
         r"process rank (\d+) [\s\S]*exited\s+on signal (\d+)",

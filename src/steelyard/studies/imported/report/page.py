@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from steelyard.analyse.series.warm_up import WINDOW
 from steelyard.model.finding import read_findings
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.report.page import Notice, Opening, Pairs, Section
 from steelyard.report.sentence import Part, Phrasing, Statement, plain, sentence_of
 from steelyard.studies.imported import STUDY
+from steelyard.studies.imported.cells import TOO_SHORT, UNORDERED
 from steelyard.studies.imported.report.figures import opening_figure
 from steelyard.studies.imported.report.tables import (
     cell_table,
@@ -76,17 +78,34 @@ def _about(provenance: Provenance | None) -> Iterator[tuple[str, str]]:
 
 def _answer(findings: FindingSet) -> Iterator[Statement]:
     cells, compared = findings.of("cell"), findings.of("comparison")
-    counted = f"{len(cells)} sample{'s' * (len(cells) != 1)} (a cell and a metric)"
-    samples = f"{counted}; their series: {_counted(cells)}."
     if compared:
         comparisons = f"{len(compared)} comparison{'s' * (len(compared) != 1)}"
         text = f"{comparisons} with the first alternative: {_counted(compared)}."
         yield Statement((Part(text, compared[0].id if len(compared) == 1 else None),))
-    yield sentence_of(_ONE_SAMPLE, cells[0]) if len(cells) == 1 else plain(samples)
+    yield sentence_of(_ONE_SAMPLE, cells[0]) if len(cells) == 1 else plain(_series_of(cells))
     published = findings.of("published_value")
     if published:
         agreeing = sum(finding.verdict == "agrees" for finding in published)
         yield plain(f"{agreeing} of {len(published)} published numbers follow from the raw values.")
+
+
+def _series_of(cells: Sequence[Finding]) -> str:
+    """Say how many samples there are, and how the series of those run that are long enough."""
+    counted = f"{len(cells)} samples (a cell and a metric)"
+    told = [each for each in cells if each.verdict not in {TOO_SHORT, UNORDERED}]
+    unordered = sum(each.verdict == UNORDERED for each in cells)
+    short = len(cells) - len(told) - unordered
+    if short == len(cells):
+        most = max(int(str(each.facts["n"])) for each in cells)
+        values = "one value each" if most == 1 else f"at most {most} values each"
+        enough = f"{2 * WINDOW} values"
+        return f"{counted} of {values}; no series is long enough ({enough}) to tell whether it drifts."
+    if unordered == len(cells):
+        return f"{counted}, whose values have no order: nothing is said of drift."
+    parts = [_counted(told)] if told else []
+    parts += [f"{short} with too few values to tell"] if short else []
+    parts += [f"{unordered} without an order"] if unordered else []
+    return f"{counted}; their series: {', '.join(parts)}."
 
 
 def _counted(findings: Sequence[Finding]) -> str:

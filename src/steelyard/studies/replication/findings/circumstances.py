@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 DEVICE_FACTS: Final = (
     "kind",
     "is_played",
+    "shares_machine_with",
     "host",
     "kernel",
     "machine",
@@ -121,7 +122,7 @@ def device_facts(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
         yield finding(
             "device",
             {"device": name},
-            "played" if facts.get("is_played") is True else "real",
+            _kind_of(facts),
             facts={
                 **shown,
                 "storage": ", ".join(storages.get(name, ())),
@@ -131,6 +132,12 @@ def device_facts(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
         )
     for reason in missing:
         yield finding("not_had", {"what": reason}, "missing", facts={})
+
+
+def _kind_of(facts: Mapping[str, Any]) -> str:
+    if facts.get("is_played") is True:
+        return "played"
+    return "shares its machine" if facts.get("shares_machine_with") else "real"
 
 
 def software_findings(cells: Mapping[Key, CellRuns]) -> Iterator[Finding]:
@@ -190,12 +197,22 @@ class Twins:
     judged: Judged
 
 
-def judge_twins(summaries: Sequence[Summary], margins: Mapping[str, Margin], looks: Looks) -> Twins | None:
-    """Compare the two cells of the A/A control; ``None`` without both."""
-    twins = [each for each in summaries if each.recorded.is_twin]
-    if not twins:
-        return None
-    key = twins[0].key
+def judge_twins(summaries: Sequence[Summary], margins: Mapping[str, Margin], looks: Looks) -> Iterator[Twins]:
+    """Compare the two cells of the A/A control, where there are both; on each host that it was placed on."""
+    for key in dict.fromkeys(each.key for each in summaries if each.recorded.is_twin):
+        twins = [each for each in summaries if each.recorded.is_twin and each.key == key]
+        found = _judge_twins(key, twins, summaries, margins, looks)
+        if found is not None:
+            yield found
+
+
+def _judge_twins(
+    key: Key,
+    twins: Sequence[Summary],
+    summaries: Sequence[Summary],
+    margins: Mapping[str, Margin],
+    looks: Looks,
+) -> Twins | None:
     firsts = [each for each in summaries if not each.recorded.is_twin and each.key == key]
     sides = (CellRuns(key, tuple(firsts)), CellRuns(key, tuple(twins)))
     metric = THROUGHPUT if key[0] == "e1" else MEAN
@@ -210,12 +227,13 @@ def twin_finding(
     summaries: Sequence[Summary], margins: Mapping[str, Margin], looks: Looks = None
 ) -> Iterator[Finding]:
     """Say what the study finds where there is nothing to find, if both cells of the control were measured."""
-    twins = judge_twins(summaries, margins, looks)
-    if twins is None:
-        return
+    for twins in judge_twins(summaries, margins, looks):
+        yield _twin_finding(twins, margins[twins.sides[0].key[0]])
+
+
+def _twin_finding(twins: Twins, margin: Margin) -> Finding:
     key, judged = twins.sides[0].key, twins.judged
-    margin = margins[key[0]]
-    yield finding(
+    return finding(
         "a_a",
         {"experiment": key[0], "configuration": key[1], "setting": key[2], "operation": twins.part},
         judged.verdict.value,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard.analyse.intervals.describe import standard_deviation
-from steelyard.analyse.intervals.device_variance import device_scatter
+from steelyard.analyse.intervals.device_variance import FEWEST_DEVICES, device_scatter, variance_between
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
 from steelyard.model import Estimate
 from steelyard.studies.analysis_parts import finding, finite
@@ -20,15 +20,18 @@ from steelyard.studies.replication.findings.effects import (
     CONTAINER,
     NATIVE,
     devices_of,
-    is_played,
+    machine_of_host,
     pairs_of,
+    sharing_of,
 )
-from steelyard.studies.replication.findings.estimates import over_runs, published
+from steelyard.studies.replication.findings.estimates import LEVEL, over_runs, published
 from steelyard.studies.replication.findings.verdicts import design_of, differences, judge, relation
 from steelyard.studies.replication.run_parts import MEAN, P90, P99, THROUGHPUT, UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from steelyard.analyse.comparison.equivalence import Margin
     from steelyard.analyse.comparison.sequential import Look
@@ -144,7 +147,6 @@ def _finding(asked: Compared, judged: Judged, margin: Margin, family: int) -> Fi
     )
     unit = UNITS[asked.metric]
     software = _differing_software(asked.first, asked.second)
-    played = is_played({asked.first.key: asked.first, asked.second.key: asked.second})
     return finding(
         "comparison",
         {
@@ -170,7 +172,7 @@ def _finding(asked: Compared, judged: Judged, margin: Margin, family: int) -> Fi
             "reason": judged.reason,
             "first_cv_percent": _cv_percent(first),
             "second_cv_percent": _cv_percent(second),
-            "played": "played devices" if asked.pair.effect == BY_DEVICE and played else "",
+            "played": sharing_of((asked.first, asked.second)) if asked.pair.effect == BY_DEVICE else "",
             "software": software,
         },
         evidence=evidence_of((asked.first, asked.second), "second over first in each block, geometric mean"),
@@ -248,13 +250,18 @@ def device_findings(cells: Mapping[Key, CellRuns], margins: Mapping[str, Margin]
                         yield found
 
 
-def _scatter(cells: list[CellRuns], technology: str, metric: str, margin: Margin) -> Finding | None:
-    """Say how far devices differ; a new device is compared with the middle of those measured."""
-    runs = [np.array(values) for cell in cells if (values := cell.values("", metric))]
+def _scatter(cells: Sequence[CellRuns], technology: str, metric: str, margin: Margin) -> Finding | None:
+    """Say how far devices differ; a new device is compared with the middle of those measured.
+
+    Hosts of one machine are one device.
+    """
+    of_device: dict[str, list[float]] = {}
+    for cell in cells:
+        of_device.setdefault(machine_of_host(cell) or cell.key[2], []).extend(cell.values("", metric))
+    runs = [np.array(values) for values in of_device.values() if values]
     found = device_scatter(runs, margin.level)
     if found is None:
-        return None
-    experiment, configuration, _ = cells[0].key
+        return _too_few(cells, technology, metric, runs)
     bound = 1 + margin.relative
     holds = found.low >= 1 / bound and found.high <= bound
     new_device = Estimate(
@@ -270,21 +277,71 @@ def _scatter(cells: list[CellRuns], technology: str, metric: str, margin: Margin
     )
     return finding(
         "devices",
-        {
-            "experiment": experiment,
-            "configuration": configuration,
-            "metric": metric,
-            "technology": technology,
-        },
+        _subject(cells, technology, metric),
         "a new device holds" if holds else "a new device may differ",
-        estimates={"new_device": new_device},
+        estimates={"new_device": new_device, **_between(runs)},
         facts={
             "devices": found.devices,
             "between_percent": finite(100 * found.between_sd),
             "within_percent": finite(100 * found.within_sd),
             "width_percent": finite(100 * (found.high - found.low)),
             "margin_percent": 100 * margin.relative,
-            "played": "played devices" if is_played({cell.key: cell for cell in cells}) else "",
+            "played": sharing_of(cells),
         },
         evidence=evidence_of(tuple(cells), "components of variance of the logarithms of run values"),
     )
+
+
+def _subject(cells: Sequence[CellRuns], technology: str, metric: str) -> dict[str, str]:
+    experiment, configuration, _ = cells[0].key
+    return {
+        "experiment": experiment,
+        "configuration": configuration,
+        "metric": metric,
+        "technology": technology,
+    }
+
+
+def _too_few(
+    cells: Sequence[CellRuns], technology: str, metric: str, runs: Sequence[NDArray[np.float64]]
+) -> Finding | None:
+    """Say of hosts that too few of them are machines of their own; nothing of devices of a device file."""
+    if len(cells) < 2 or not runs or machine_of_host(cells[0]) is None:  # noqa: PLR2004 - a host alone
+        return None
+    said = f"{len(cells)} hosts of one machine" if len(runs) == 1 else f"{len(runs)} machines"
+    unknown = Estimate(None, "ratio", "prediction of one more device", units=len(runs))
+    return finding(
+        "devices",
+        _subject(cells, technology, metric),
+        "undecided",
+        estimates={"new_device": unknown, **_between(runs)},
+        facts={
+            "devices": len(runs),
+            "between_percent": None,
+            "within_percent": None,
+            "width_percent": None,
+            "reason": f"{said}, a prediction needs {FEWEST_DEVICES} machines",
+            "played": sharing_of(cells),
+        },
+        evidence=evidence_of(tuple(cells), "components of variance of the logarithms of run values"),
+    )
+
+
+def _between(runs: Sequence[NDArray[np.float64]]) -> dict[str, Estimate]:
+    """Give the component of variance between devices with its limits, from two of them on."""
+    found = variance_between(runs)
+    if found is None:
+        return {}
+    low = finite(found.low)
+    component = Estimate(
+        100 * found.sd,
+        "percent",
+        "component of variance between devices, logarithms of run values",
+        None if low is None else 100 * low,
+        None if low is None else finite(100 * found.high),
+        None if low is None else LEVEL,
+        units=found.hosts,
+        measurements=found.units,
+        guaranteed=found.hosts >= FEWEST_DEVICES,
+    )
+    return {"between": component}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from steelyard.studies.replication.values.summaries import CellRuns, Key
+    from steelyard.studies.replication.values.summaries import CellRuns
 
 NATIVE: Final = "native"
 CONTAINER: Final = "container"
@@ -86,12 +86,21 @@ def devices_of(settings: Collection[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def is_played(cells: Mapping[Key, CellRuns]) -> bool:
-    """Tell whether a device of some cells is a part of another one."""
-    return any(
-        facts.get("is_played") is True
-        for cell in cells.values()
-        for run in cell.runs
-        for facts in (run.recorded.header.get("devices") or {}).values()
-        if isinstance(facts, dict)
-    )
+def sharing_of(cells: Iterable[CellRuns]) -> str:
+    """Say how devices of some cells are parts of one machine; nothing of those that are machines."""
+    facts = [each for cell in cells for each in _devices(cell)]
+    if any(each.get("is_played") is True for each in facts):
+        return "played devices"
+    return "hosts of one machine" if any(each.get("shares_machine_with") for each in facts) else ""
+
+
+def machine_of_host(cell: CellRuns) -> str | None:
+    """Give the machine of the host that a cell was placed on; ``None`` where devices are no such hosts."""
+    return next((str(each["machine"]) for each in _devices(cell) if "shares_machine_with" in each), None)
+
+
+def _devices(cell: CellRuns) -> Iterator[Mapping[str, Any]]:
+    for run in cell.runs:
+        for facts in (run.recorded.header.get("devices") or {}).values():
+            if isinstance(facts, dict):
+                yield facts

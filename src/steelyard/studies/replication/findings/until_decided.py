@@ -170,8 +170,7 @@ class UntilDecided:
         for each, judged, _ in judge_all(cells_of(summaries), margins, self._looks):
             if judged.is_open:
                 wanted |= {numbers[each.first.key], numbers[each.second.key]}
-        twins = judge_twins(summaries, margins, self._looks)
-        if twins is not None and twins.judged.is_open:
+        if any(twins.judged.is_open for twins in judge_twins(summaries, margins, self._looks)):
             wanted |= set(self._plan.twin or ())
         self._wanted = frozenset(wanted)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from steelyard.record.tables import read_runs
 from steelyard.report.page import Notice, Opening
 from steelyard.studies.replication import STUDY
+from steelyard.studies.replication.budget import blocks_of_each
 from steelyard.studies.replication.findings.lateness import LATE
 from steelyard.studies.replication.report.answer import answer, cards
 from steelyard.studies.replication.report.figures import opening_figure, shown_of
@@ -31,14 +33,14 @@ def build(folder: Path) -> Page:
         Opening(answer(read.findings), opening_figure(shown), cards(read.findings)),
         about=_about(read.provenance, read.findings, read.plan),
         notices=_notices(read.findings, read.provenance),
-        sections=sections(read.findings, read.plan, read.provenance, shown),
+        sections=sections(read, shown, read_runs(folder)),
     )
 
 
 def _about(provenance: Provenance | None, findings: FindingSet, plan: Plan) -> Iterator[tuple[str, str]]:
     yield from where_and_when(provenance)
     yield "devices", str(len(findings.of("device")))
-    yield "repetitions", str(plan.blocks)
+    yield "repetitions", str(blocks_of_each(plan))
     yield "plan", plan.id[:12]
 
 
@@ -50,6 +52,8 @@ def _notices(findings: FindingSet, provenance: Provenance | None) -> Iterator[No
             "describe these limits, not other hardware"
         )
         yield Notice("Played devices", (text,), tone="warn")
+    shared = [each for each in findings.of("hosts") if each.facts["sharing"]]
+    yield from notice_of("Hosts that are one machine", PHRASING, shared)
     failed = findings.of("failed_benchmark")
     yield from notice_of("Benchmarks that fail, which is a result", PHRASING, failed)
     yield from notice_of("Unavailable here", PHRASING, findings.of("availability"), "absent")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from steelyard.report.page import Pairs, Section
+from steelyard.studies.placed.host_report import host_blocks
 from steelyard.studies.replication.findings.effects import BY_CONTAINER
 from steelyard.studies.replication.findings.questions import ELSEWHERE
 from steelyard.studies.replication.report import figures, tables
@@ -16,10 +17,12 @@ from steelyard.studies.report_repeat import repeat_section
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from steelyard.model import Finding, FindingSet, Plan
-    from steelyard.record.provenance import Provenance
+    import pyarrow as pa
+
+    from steelyard.model import Finding, FindingSet
     from steelyard.report.page import Block
     from steelyard.studies.replication.report.figures import Shown
+    from steelyard.studies.report_frame import ReportedResult
 
 GLOSSARY: Final = (
     ("setting", "where an experiment lives: on which device, on which storage, natively or in a container"),
@@ -42,10 +45,9 @@ TITLES: Final = {
 }
 
 
-def sections(
-    findings: FindingSet, plan: Plan, provenance: Provenance | None, shown: Shown
-) -> tuple[Section, ...]:
+def sections(read: ReportedResult, shown: Shown, runs: pa.Table) -> tuple[Section, ...]:
     """Give all sections that have something to show."""
+    findings, provenance = read.findings, read.provenance
     made = (
         Section(
             "elsewhere",
@@ -90,7 +92,9 @@ def sections(
             "Where it was measured",
             "",
             present(
-                tables.DEVICES.build(findings.of("device")), tables.SOFTWARE.build(findings.of("software"))
+                tables.DEVICES.build(findings.of("device")),
+                tables.SOFTWARE.build(findings.of("software")),
+                *(host_blocks(PHRASING, findings, provenance, runs) if findings.of("hosts") else ()),
             ),
         ),
         Section(
@@ -112,7 +116,7 @@ def sections(
             ),
         ),
         *_remarks(findings),
-        repeat_section(provenance, PHRASING, findings, plan),
+        repeat_section(provenance, PHRASING, findings, read.plan),
         Section("words", "Words used here", "", (Pairs("", GLOSSARY),)),
     )
     return tuple(section for section in made if section.blocks)

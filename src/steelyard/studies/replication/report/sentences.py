@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from steelyard.report.sentence import ANY_VERDICT, Phrasing
+from steelyard.studies.placed.host_report import HOST_SENTENCES
 
 _CHANGE: Final = "{estimates.ratio:signed} ({estimates.ratio:change_interval})"
 _PAIR: Final = "{subject.experiment} {subject.configuration}[ {subject.operation}], {subject.metric}: "
@@ -80,7 +81,19 @@ PHRASING: Final = Phrasing(
             ANY_VERDICT: "{subject.framework} {subject.probe} ({subject.setting}): {estimates.overhead} per "
             "call ({estimates.overhead:interval})[; {estimates.kept} of the records are there afterwards]",
         },
+        "hosts": {
+            "one machine": "the {facts.hosts} hosts ({facts.names}) are nodes of one machine: their "
+            "differences say nothing of other hardware, and nothing is predicted of one more device",
+            "some share a machine": "the study was placed on {facts.hosts} hosts ({facts.names}), of which "
+            "some are one machine ({facts.sharing}): {facts.machines} machines are left as devices",
+            ANY_VERDICT: "the study was placed on {facts.hosts} hosts ({facts.names}): each is a device, and "
+            "ran as many repetitions as the others unless one was lost",
+        },
+        **HOST_SENTENCES,
         "devices": {
+            "undecided": "{subject.experiment} {subject.configuration}, {subject.technology}: where one more "
+            "device would lie is undecided, {facts.reason}[; devices differ by {estimates.between} "
+            "({estimates.between:interval})]",
             ANY_VERDICT: "{subject.experiment} {subject.configuration}, {subject.technology}: "
             "{facts.devices} devices differ by {facts.between_percent:percent} (sd)"
             "[, runs on one by {facts.within_percent:percent}]; one more device is expected within "

@@ -337,6 +337,10 @@ DEVICES: Final = TableSpec(
         text("kind", _verdict),
         *(text(name, word(name.lower())) for name in ("host", "processor", "kernel", "CPUs", "storage")),
         text("limits", word("limits", "none stated")),
+        *shown_where(
+            lambda rows: any(each.facts.get("shares_machine_with") for each in rows),
+            text("one machine with", word("shares_machine_with"), in_terminal=False),
+        ),
         number("runs", fact("runs")),
     ),
     "A played device is a part of another one with stated limits.",
@@ -356,6 +360,10 @@ DEVICE_SCATTER: Final = TableSpec(
         *subjects("experiment", "configuration", "technology"),
         _JUDGED,
         number("sd of devices", _percent("between_percent"), "component of variance"),
+        *shown_where(
+            lambda rows: any("between" in each.estimates for each in rows),
+            text("its interval", limits("between"), in_terminal=False),
+        ),
         number("sd of runs", _percent("within_percent"), "on one device"),
         text(
             "one more device",
@@ -365,6 +373,10 @@ DEVICE_SCATTER: Final = TableSpec(
         number("width", _percent("width_percent")),
         number("devices", fact("devices")),
         text("remark", word("played")),
+        *shown_where(
+            lambda rows: any("reason" in each.facts for each in rows),
+            text("why undecided", word("reason"), in_terminal=False),
+        ),
     ),
     "With three devices a prediction is wide: that is how little three devices say of a fourth.",
 )

@@ -188,6 +188,10 @@ class Recorded:
         """Isolations of the plan, in its order."""
         return self.plan.factors.get("isolation", ())
 
+    def named(self) -> list[tuple[str, CellData]]:
+        """Give the ordinary cells with their names in messages."""
+        return [(f"cell {cell.number}", cell) for cell in self.cells.values()]
+
 
 def read_recorded(result: Path, plan: Plan) -> Recorded:
     """Read the tables of a result.

@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard.analyse.intervals.describe import quantile
 from steelyard.analyse.intervals.granularity import detect_grid
+from steelyard.analyse.mapping.over_cells import map_each
 from steelyard.model import Estimate, Finding
 from steelyard.studies.analysis_parts import finding, of_cells
 from steelyard.studies.stability.findings.cells import CLOCKS
@@ -16,6 +17,7 @@ from steelyard.studies.stability.findings.cells import CLOCKS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from steelyard.analyse.mapping.over_cells import OverCells
     from steelyard.studies.stability.findings.cells import Recorded
 
 COARSE_SHARE: Final = 0.001
@@ -27,15 +29,20 @@ WARNING_SHARE: Final = 0.01
 _MOST_NAMED: Final = 8
 
 
-def clock_granularity(recorded: Recorded) -> Iterator[Finding]:
+def clock_granularity(recorded: Recorded, over: OverCells) -> Iterator[Finding]:
     """Find the step of each clock of each isolation."""
+    clocks = []
     for isolation, clock in product(recorded.isolations, CLOCKS):
         cells = [cell for key, cell in recorded.cells.items() if key.isolation == isolation]
         groups = {cell.key: cell.values(clock) for cell in cells}
         filled = {key: values for key, values in groups.items() if values.size}
-        if not filled:
-            continue
-        grid = detect_grid(list(filled.values()))
+        if filled:
+            clocks.append((isolation, clock, cells, filled))
+    values_of = [
+        (f"the clock {clock} of {isolation}", list(filled.values())) for isolation, clock, _, filled in clocks
+    ]
+    grids = map_each(over, detect_grid, values_of)
+    for (isolation, clock, cells, filled), grid in zip(clocks, grids, strict=True):
         median = quantile(np.concatenate(list(filled.values())), 0.5)
         share = grid.step_s / median
         medians = {key: quantile(values, 0.5) for key, values in filled.items()}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from steelyard.analyse.comparison.published_rule import PublishedClass, publishe
 from steelyard.analyse.intervals.bootstrap import Statistic, bootstrap_intervals
 from steelyard.analyse.intervals.clustering import HOST, choose_level, intraclass_share
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
+from steelyard.analyse.mapping.over_cells import map_each
 from steelyard.model import Estimate, Finding
 from steelyard.studies.analysis_parts import FEW_UNITS, SHARED_BATCHES, finding, finite, of_cells
 from steelyard.studies.stability.findings.hosts import on_these_hosts, sides_by_host
@@ -22,8 +24,11 @@ from steelyard.studies.stability.findings.hosts import on_these_hosts, sides_by_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from numpy.typing import NDArray
+
     from steelyard.analyse.intervals.bootstrap import Intervals
     from steelyard.analyse.intervals.clustering import Units
+    from steelyard.analyse.mapping.over_cells import OverCells
     from steelyard.studies.analysis_options import AnalysisOptions
     from steelyard.studies.stability.findings.cells import CellData, Recorded
     from steelyard.studies.stability.findings.pairs import Pair
@@ -36,11 +41,34 @@ _CLUSTERED_SHARE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
+class _Level:
+    """What the units of a cell at one level give, computed once for all its pairs."""
+
+    statistics: dict[Statistic, NDArray[np.float64]]
+    distances: NDArray[np.float64]
+    between_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """One cell of a comparison, prepared once."""
 
     cell: CellData
     intervals: dict[Statistic, Intervals]
+    _levels: dict[str, _Level] = field(default_factory=dict)
+
+    def at(self, level: str) -> _Level:
+        """Give what its units at a level give."""
+        if level not in self._levels:
+            self._levels[level] = _level(self.cell.units(METRIC, level))
+        return self._levels[level]
+
+
+def _level(units: Units) -> _Level:
+    # Brown and Forsythe's distances from the median, averaged per unit.
+    distances = [float(np.mean(np.abs(unit - np.median(unit)))) for unit in units.values]
+    statistics = {statistic: units.statistics(statistic) for statistic in Statistic}
+    return _Level(statistics, np.array(distances), intraclass_share(units))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +91,17 @@ class Comparison:
         return published_class(*limits)
 
 
-def compare_cells(recorded: Recorded, pairs: Sequence[Pair], options: AnalysisOptions) -> list[Finding]:
+def compare_cells(
+    recorded: Recorded, pairs: Sequence[Pair], options: AnalysisOptions, over: OverCells
+) -> list[Finding]:
     """Compare every pair on every statistic; p-values are corrected within (statistic, family)."""
-    sides = {key: _side(cell, recorded.plan.seed, options) for key, cell in recorded.cells.items()}
-    prepared = {key: side for key, side in sides.items() if side is not None}
+    # An interval needs two values.
+    cells = [each for each in recorded.named() if each[1].values(METRIC).size > 1]
+    found_of = map_each(over, partial(_prepared, seed=recorded.plan.seed, options=options), cells)
+    prepared = {
+        cell.key: Side(cell, intervals, {name: level})
+        for (_, cell), (intervals, name, level) in zip(cells, found_of, strict=True)
+    }
     found = []
     for statistic in Statistic:
         compared = [
@@ -77,11 +112,13 @@ def compare_cells(recorded: Recorded, pairs: Sequence[Pair], options: AnalysisOp
     return found
 
 
-def _side(cell: CellData, seed: int, options: AnalysisOptions) -> Side | None:
-    values = cell.values(METRIC)
-    if values.size < 2:  # noqa: PLR2004 - an interval needs two values
-        return None
-    return Side(cell, bootstrap_intervals(values, options.resampling(seed, cell.number)))
+def _prepared(
+    cell: CellData, *, seed: int, options: AnalysisOptions
+) -> tuple[dict[Statistic, Intervals], str, _Level]:
+    """Give the intervals of a cell, and what its units give at the level at which it is mostly compared."""
+    intervals = bootstrap_intervals(cell.values(METRIC), options.resampling(seed, cell.number))
+    units = cell.units(METRIC)
+    return intervals, units.level, _level(units)
 
 
 def _compare(
@@ -92,25 +129,17 @@ def _compare(
         nothing = ratio_test(np.empty(0), np.empty(0))
         return Comparison(pair, statistic, sides, "worker", nothing, None, None)
     level = choose_level([side.cell.labels(METRIC) for side in (first, second)])
-    units = [side.cell.units(METRIC, level) for side in (first, second)]
+    units = [side.at(level) for side in (first, second)]
     margin = options.margin(statistic)
     if level == HOST:
         test = ratio_over_hosts(sides_by_host([(first.cell, second.cell)], statistic), margin)
     else:
-        test = ratio_test(units[0].statistics(statistic), units[1].statistics(statistic), margin)
-    shares = [share for each in units if (share := intraclass_share(each)) is not None]
+        test = ratio_test(units[0].statistics[statistic], units[1].statistics[statistic], margin)
+    shares = [each.between_share for each in units if each.between_share is not None]
     p_spread = None
     if not statistic.is_location and not test.is_descriptive:
-        p_spread = _spread_test(units)
+        p_spread = ratio_test(units[0].distances, units[1].distances).p_different
     return Comparison(pair, statistic, sides, level, test, max(shares, default=None), p_spread)
-
-
-def _spread_test(units: Sequence[Units]) -> float:
-    """Compare Brown and Forsythe's distances from the median, averaged per unit, by Welch's test."""
-    first, second = (
-        np.array([float(np.mean(np.abs(unit - np.median(unit)))) for unit in each.values]) for each in units
-    )
-    return ratio_test(first, second).p_different
 
 
 def _judged(compared: Sequence[Comparison], options: AnalysisOptions) -> Iterator[Finding]:

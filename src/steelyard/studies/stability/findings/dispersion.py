@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from steelyard.analyse.intervals.bootstrap import Statistic
 from steelyard.analyse.intervals.dispersion import BOOTSTRAP, Pooled, growth_starts, pooled_statistics
+from steelyard.analyse.mapping.over_cells import map_each
 from steelyard.model import Estimate, Finding
 from steelyard.studies.analysis_parts import estimate_of, finding, finite, of_cells
 from steelyard.studies.stability.findings.cells import HOMOGENOUS, NO_AFFINITY, SINGLE
@@ -18,15 +20,16 @@ from steelyard.studies.stability.missing import is_machine
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from steelyard.analyse.mapping.over_cells import OverCells
     from steelyard.studies.analysis_options import AnalysisOptions
     from steelyard.studies.stability.findings.cells import CellData, CellKey, Recorded
 
 Loads = dict[int, tuple["CellData", Pooled]]
 
 
-def dispersion_findings(recorded: Recorded, options: AnalysisOptions) -> Iterator[Finding]:
+def dispersion_findings(recorded: Recorded, options: AnalysisOptions, over: OverCells) -> Iterator[Finding]:
     """Give where dispersion starts to grow, the least steady cell at each load, the recommended workers."""
-    loads = _loads(recorded, options)
+    loads = _loads(recorded, options, over)
     for (isolation, workload, given), by_load in loads.items():
         yield _growth(isolation, workload, given, by_load)
     for isolation in recorded.isolations:
@@ -38,19 +41,25 @@ def dispersion_findings(recorded: Recorded, options: AnalysisOptions) -> Iterato
             yield _recommendation(isolation, of_isolation, recorded, options)
 
 
-def _loads(recorded: Recorded, options: AnalysisOptions) -> dict[tuple[str, str, str], Loads]:
+def _loads(
+    recorded: Recorded, options: AnalysisOptions, over: OverCells
+) -> dict[tuple[str, str, str], Loads]:
     """Give the pooled cv of cpu time by load; inputs measured at one load only say nothing about loads."""
     found: dict[tuple[str, str, str], Loads] = defaultdict(dict)
-    for key, cell in recorded.cells.items():
-        if _counts_as_load(key) and cell.values().size > 1:
-            pooled = pooled_statistics(cell.units(), options.resampling(recorded.plan.seed, cell.number))
-            found[key.isolation, key.workload, key.input][key.setup_size] = (cell, pooled[Statistic.CV])
+    cells = [each for each in recorded.named() if _counts_as_load(each[1].key) and each[1].values().size > 1]
+    spreads = map_each(over, partial(_spread, seed=recorded.plan.seed, options=options), cells)
+    for (_, cell), spread in zip(cells, spreads, strict=True):
+        found[cell.key.isolation, cell.key.workload, cell.key.input][cell.key.setup_size] = (cell, spread)
     main: dict[tuple[str, str], str] = {}
     for (isolation, workload, given), by_load in found.items():
         widest = main.setdefault((isolation, workload), given)
         if len(by_load) > len(found[isolation, workload, widest]):
             main[isolation, workload] = given
     return {key: dict(sorted(found[key].items())) for key in sorted(found) if main[key[:2]] == key[2]}
+
+
+def _spread(cell: CellData, *, seed: int, options: AnalysisOptions) -> Pooled:
+    return pooled_statistics(cell.units(), options.resampling(seed, cell.number))[Statistic.CV]
 
 
 def _counts_as_load(key: CellKey) -> bool:

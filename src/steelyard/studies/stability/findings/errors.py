@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -12,12 +13,14 @@ from steelyard.analyse.intervals.bootstrap import Statistic
 from steelyard.analyse.intervals.clustering import choose_level, group_units
 from steelyard.analyse.intervals.describe import mean
 from steelyard.analyse.intervals.dispersion import pooled_statistics
+from steelyard.analyse.mapping.over_cells import map_each
 from steelyard.studies.analysis_parts import estimate_of, finding, of_cells
 from steelyard.studies.stability.findings.cells import NO_AFFINITY, OWN, UNSTATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from steelyard.analyse.mapping.over_cells import OverCells
     from steelyard.model import Finding
     from steelyard.studies.analysis_options import AnalysisOptions
     from steelyard.studies.stability.findings.cells import CellData, Recorded
@@ -26,19 +29,18 @@ LIMITS_PERCENT: Final = (20, 10, 5)
 """SOURCE: the evaluation of isolate counts groups with a relative error above 20, 10 and 5 percent."""
 
 
-def outside_errors(recorded: Recorded, options: AnalysisOptions) -> list[Finding]:
+def outside_errors(recorded: Recorded, options: AnalysisOptions, over: OverCells) -> list[Finding]:
     """Give the error |outside - own| of each cell without affinity, largest relative spread first."""
+    cells = [each for each in recorded.named() if each[1].key.affinity == NO_AFFINITY]
     found = []
     for metric in OWN:
-        cells = (cell for key, cell in recorded.cells.items() if key.affinity == NO_AFFINITY)
-        of_metric = [
-            error for cell in cells if (error := _error(cell, metric, recorded, options)) is not None
-        ]
+        error = partial(_error, metric=metric, seed=recorded.plan.seed, options=options)
+        of_metric = [each for each in map_each(over, error, cells) if each is not None]
         found += sorted(of_metric, key=lambda each: (-(each.estimates["cv"].value or 0.0), each.id))
     return found
 
 
-def _error(cell: CellData, metric: str, recorded: Recorded, options: AnalysisOptions) -> Finding | None:
+def _error(cell: CellData, *, metric: str, seed: int, options: AnalysisOptions) -> Finding | None:
     own, outside = cell.clocks[metric], cell.clocks[f"outside-{metric}"]
     paired = np.isfinite(own) & np.isfinite(outside)
     if not paired.any():
@@ -46,7 +48,7 @@ def _error(cell: CellData, metric: str, recorded: Recorded, options: AnalysisOpt
     labels = {level: label[paired] for level, label in cell.all_labels().items()}
     level = choose_level([labels])
     units = group_units(level, labels[level], np.abs(outside - own)[paired])
-    found = pooled_statistics(units, options.resampling(recorded.plan.seed, cell.number))
+    found = pooled_statistics(units, options.resampling(seed, cell.number))
     typical = mean(own[paired])
     spread = found[Statistic.SD]
     relative = replace(

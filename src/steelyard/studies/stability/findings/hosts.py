@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,19 +15,17 @@ from steelyard.analyse.intervals.bootstrap import Statistic
 from steelyard.analyse.intervals.combine import combined_ratio
 from steelyard.analyse.intervals.device_variance import device_scatter, variance_between
 from steelyard.analyse.intervals.guarantee import FEWEST_UNITS
-from steelyard.model import Estimate, Evidence
-from steelyard.record.placed.hosts import bystanders_of, clock_of, host_names, machines_of
-from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
-from steelyard.run.machine.bystanders import ITSELF, PLACING
-from steelyard.studies.analysis_parts import RUNS, finding, finite, of_cells
+from steelyard.model import Estimate
+from steelyard.record.placed.hosts import machines_of
+from steelyard.studies.analysis_parts import finding, finite, of_cells
+from steelyard.studies.placed.host_findings import listed_names, names_of, placed_findings
 from steelyard.studies.stability.findings.cells import OWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from pydantic import JsonValue
 
     from steelyard.analyse.comparison.equivalence import RatioTest
     from steelyard.analyse.comparison.over_hosts import HostDeviation
@@ -38,11 +36,6 @@ if TYPE_CHECKING:
     from steelyard.studies.stability.findings.cells import CellData, Recorded
 
     Matched = tuple[CellData, CellData]
-
-_MOST_NAMED: Final = 12
-_MOST_CULPRITS: Final = 3
-QUIET_PERCENT: Final = 1.0
-"""Of one CPU: what other processes may take before a host is called busy; own choice."""
 
 
 def has_several_hosts(matched: Sequence[Matched]) -> bool:
@@ -97,91 +90,14 @@ def host_findings(result: Path, recorded: Recorded, options: AnalysisOptions) ->
     host_ids = recorded.runs["host_id"].unique().to_list()
     if len(host_ids) < 2:  # noqa: PLR2004 - a host alone
         return
-    provenance = read_provenance(result) if (result / PROVENANCE_NAME).exists() else None
-    names = host_names(provenance, host_ids)
+    yield from placed_findings(result, host_ids)
     machines = machines_of(host_ids)
-    shared = {machine: hosts for machine, hosts in machines.items() if len(hosts) > 1}
-    kind = "independent" if not shared else "one machine" if len(machines) == 1 else "some share a machine"
-    yield finding(
-        "hosts",
-        {},
-        f"two {kind}" if len(machines) == 2 and not shared else kind,  # noqa: PLR2004 - a pair has no scatter
-        facts={
-            "hosts": len(host_ids),
-            "machines": len(machines),
-            "names": _listed(list(names.values())),
-            "sharing": "; ".join(_listed([names[each] for each in hosts]) for hosts in shared.values()),
-            "hosts_for_a_verdict": FEWEST_UNITS,
-        },
-        evidence=Evidence(RUNS, {}, ("host_id",), "distinct"),
-    )
-    described = {} if provenance is None else provenance.hosts
-    yield from clock_findings(described, names)
-    yield from bystander_findings(described, names)
     if len(machines) > 1:
-        labels = [_listed([names[each] for each in hosts]) for hosts in machines.values()]
+        names = names_of(result, host_ids)
+        labels = [listed_names([names[each] for each in hosts]) for hosts in machines.values()]
         cells = list(_cells(recorded))
         yield from _scatters(cells, options)
         yield from _outliers(cells, labels, options)
-
-
-def clock_findings(hosts: Mapping[str, JsonValue], names: Mapping[str, str]) -> Iterator[Finding]:
-    """Say of each host how far its clock was off, and for all how far start times can be compared."""
-    clocks = {host: found for host in names if (found := clock_of(hosts.get(host))) is not None}
-    if len(clocks) > 1:
-        apart_s = max(one.high_s for one in clocks.values()) - min(one.low_s for one in clocks.values())
-        yield finding(
-            "clocks",
-            {},
-            "compared" if len(clocks) == len(names) else "some compared",
-            facts={"hosts": len(names), "compared": len(clocks), "apart_s": apart_s},
-        )
-    for host, found in clocks.items():
-        yield finding(
-            "clock",
-            {"host": names[host]},
-            "steady" if found.is_steady else "moved",
-            facts={
-                "readings": found.readings,
-                "low_s": found.low_s,
-                "high_s": found.high_s,
-                "drift_low_ppm": found.drift_low_ppm,
-                "drift_high_ppm": found.drift_high_ppm,
-            },
-        )
-
-
-def bystander_findings(hosts: Mapping[str, JsonValue], names: Mapping[str, str]) -> Iterator[Finding]:
-    """Say of each host what processes that were no part of the study did while it measured."""
-    for host, name in names.items():
-        found = bystanders_of(hosts.get(host))
-        if found is None or not found.seconds:
-            continue
-        others = {each: ms for each, ms in found.cpu_ms.items() if each != ITSELF}
-        busiest = sorted(others, key=lambda each: -others[each])[:_MOST_CULPRITS]
-        share = found.percent(others)
-        yield finding(
-            "bystanders",
-            {"host": name},
-            "quiet" if share < QUIET_PERCENT else "busy",
-            facts={
-                "seconds": found.seconds,
-                "parts": found.parts,
-                "parts_begun": found.starts,
-                "others_percent": share,
-                "placing_percent": found.percent(each for each in others if each in PLACING),
-                "placing": ", ".join(each for each in others if each in PLACING) or "none seen",
-                "itself_percent": found.percent([ITSELF]),
-                "turns_per_s": float(f"{sum(found.turns[each] for each in others) / found.seconds:.3g}"),
-                "busiest": ", ".join(f"{each} {found.percent([each]):.2g} %" for each in busiest),
-                "quiet_percent": QUIET_PERCENT,
-            },
-        )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)

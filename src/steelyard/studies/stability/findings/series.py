@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from steelyard.analyse.comparison.multiplicity import benjamini_hochberg
 from steelyard.analyse.comparison.worker_agreement import PairDifference, compare_workers
 from steelyard.analyse.intervals.describe import quantile
+from steelyard.analyse.mapping.over_cells import map_each
 from steelyard.analyse.series.warm_up import SeriesClass, SeriesShape, classify_series
 from steelyard.studies.analysis_parts import finding, finite, of_cells
 from steelyard.studies.stability.findings.cells import UNSTATED
@@ -18,21 +20,22 @@ from steelyard.studies.stability.findings.parallel import full_load
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from steelyard.analyse.mapping.over_cells import OverCells
     from steelyard.model import Finding
     from steelyard.studies.analysis_options import AnalysisOptions
-    from steelyard.studies.stability.findings.cells import CellData, CellKey, Recorded
+    from steelyard.studies.stability.findings.cells import CellData, Recorded
 
 METRIC: Final = "cpu"
 _SHORTEST: Final = 2
 _MOST_NAMED: Final = 20
 
 
-def warm_ups(recorded: Recorded, options: AnalysisOptions) -> Iterator[Finding]:
+def warm_ups(recorded: Recorded, options: AnalysisOptions, over: OverCells) -> Iterator[Finding]:
     """Classify the series of each cell: what at least half of its series show, else no steady state."""
-    for key, cell in recorded.cells.items():
-        if key.setup_type == UNSTATED:
-            continue  # a file that names no setup does not state the order of measuring either
-        shapes = _shapes(cell, options)
+    # A file that names no setup does not state the order of measuring either.
+    cells = [each for each in recorded.named() if each[1].key.setup_type != UNSTATED]
+    shapes_of = map_each(over, partial(_shapes, margin=options.margin_percent / 100), cells)
+    for (_, cell), shapes in zip(cells, shapes_of, strict=True):
         if not shapes:
             continue
         counts = Counter(shape.shape for _, shape in shapes)
@@ -42,7 +45,7 @@ def warm_ups(recorded: Recorded, options: AnalysisOptions) -> Iterator[Finding]:
         ratios = [shape.window_sd_ratio for _, shape in shapes if finite(shape.window_sd_ratio) is not None]
         yield finding(
             "warm_up",
-            key.subject(),
+            cell.key.subject(),
             verdict.value,
             facts={
                 "first_value_s": quantile(np.array([shape.first for _, shape in shapes]), 0.5),
@@ -62,7 +65,7 @@ def warm_ups(recorded: Recorded, options: AnalysisOptions) -> Iterator[Finding]:
         )
 
 
-def _shapes(cell: CellData, options: AnalysisOptions) -> list[tuple[str, SeriesShape]]:
+def _shapes(cell: CellData, *, margin: float) -> list[tuple[str, SeriesShape]]:
     """Classify each worker of each batch, cut to the time in which all workers were running."""
     loaded = full_load(cell)
     found = []
@@ -71,7 +74,7 @@ def _shapes(cell: CellData, options: AnalysisOptions) -> list[tuple[str, SeriesS
         used = kept if kept.size >= _SHORTEST else rows
         if used.size >= _SHORTEST:
             values = cell.clocks[METRIC][used]
-            found.append((name, classify_series(values, margin=options.margin_percent / 100)))
+            found.append((name, classify_series(values, margin=margin)))
     return found
 
 
@@ -86,24 +89,19 @@ def _outlier_text(shapes: Sequence[tuple[str, SeriesShape]]) -> str | None:
     return "; ".join(parts) or None
 
 
-def worker_differences(recorded: Recorded, options: AnalysisOptions) -> Iterator[Finding]:
+def worker_differences(recorded: Recorded, options: AnalysisOptions, over: OverCells) -> Iterator[Finding]:
     """Compare the workers of each batch with each other; p-values are corrected over all pairs."""
-    compared: list[tuple[CellKey, CellData, list[PairDifference]]] = []
-    for key, cell in recorded.cells.items():
-        pairs = [
-            pair for batch in np.unique(cell.batch) for pair in compare_workers(_workers_of(cell, int(batch)))
-        ]
-        if pairs:
-            compared.append((key, cell, pairs))
-    adjusted = iter(benjamini_hochberg([pair.p_value for _, _, pairs in compared for pair in pairs]))
+    found = map_each(over, _pairs_of_workers, recorded.named())
+    compared = [(cell, pairs) for cell, pairs in zip(recorded.cells.values(), found, strict=True) if pairs]
+    adjusted = iter(benjamini_hochberg([pair.p_value for _, pairs in compared for pair in pairs]))
     margin = options.margin_percent / 100
-    for key, cell, pairs in compared:
+    for cell, pairs in compared:
         verdicts = [(next(adjusted) < 0.05, pair.median_ratio - 1) for pair in pairs]  # noqa: PLR2004 - 5 %
         different = [ratio for differs, ratio in verdicts if differs]
         relevant = sum(ratio > margin for ratio in different)
         yield finding(
             "worker_difference",
-            key.subject(),
+            cell.key.subject(),
             "workers differ" if relevant else "no relevant difference",
             facts={
                 "pairs": len(pairs),
@@ -113,6 +111,12 @@ def worker_differences(recorded: Recorded, options: AnalysisOptions) -> Iterator
             },
             evidence=of_cells([cell.number], (METRIC,), "Kolmogorov-Smirnov and medians of pairs of workers"),
         )
+
+
+def _pairs_of_workers(cell: CellData) -> list[PairDifference]:
+    return [
+        pair for batch in np.unique(cell.batch) for pair in compare_workers(_workers_of(cell, int(batch)))
+    ]
 
 
 def _workers_of(cell: CellData, batch: int) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:

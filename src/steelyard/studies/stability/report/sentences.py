@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from steelyard.report.sentence import ANY_VERDICT, Phrasing
+from steelyard.studies.placed.host_report import HOST_SENTENCES
 
 _CELL: Final = "{subject.workload} in {subject.isolation} with {subject.setup}"
 _PAIR: Final = "{subject.second} against {subject.first} ({subject.workload}, {subject.setup})"
@@ -32,20 +33,6 @@ _CELL_ON: Final = f"the mean {{subject.metric}} time of {_CELL}"
 _HOW_FAR: Final = (
     "by a standard deviation of {estimates.between} ({estimates.between:interval})[; one more host like "
     "these is expected {estimates.new_host:change_interval} from their middle]"
-)
-_AHEAD: Final = (
-    "{facts.low_s:seconds} to {facts.high_s:seconds} ahead of that of the host that placed the parts[, and "
-    "went {facts.drift_low_ppm:number} to {facts.drift_high_ppm:number} ppm faster]"
-)
-_COMPARABLE: Final = (
-    "can be compared to within {facts.apart_s:seconds}: clocks were at most so far from each other, and no "
-    "time was shifted by it. No finding compares start times of different hosts"
-)
-_OTHERS_TOOK: Final = (
-    "{facts.others_percent:percent} of one CPU, in {facts.turns_per_s:number} turns a second, while "
-    "{facts.parts:count} of {facts.parts_begun:count} parts were running[ ({facts.busiest})]; daemons that "
-    "place parts took {facts.placing_percent:percent} ({facts.placing}), Steelyard's process, which waits "
-    "while a run is measured, {facts.itself_percent:percent}."
 )
 _HERE: Final = (
     "[; on these hosts alone {estimates.these_hosts:change} ({estimates.these_hosts:change_interval}), which "
@@ -247,20 +234,7 @@ SENTENCES: Final[dict[str, dict[str, str]]] = {
         ANY_VERDICT: "{subject.host} does not stand apart from most of {facts.hosts} hosts in "
         "{subject.metric} time in any of {facts.cells} cells, as far as these data can tell.",
     },
-    "clocks": {
-        "compared": f"Start times on different hosts {_COMPARABLE}.",
-        ANY_VERDICT: f"Start times on {{facts.compared:count}} of {{facts.hosts:count}} hosts {_COMPARABLE}; "
-        "the clocks of the others were not compared.",
-    },
-    "clock": {
-        "moved": f"The clock of {{subject.host}} moved meanwhile: it was {_AHEAD}.",
-        ANY_VERDICT: f"The clock of {{subject.host}} was {_AHEAD}.",
-    },
-    "bystanders": {
-        "quiet": f"On {{subject.host}} other processes took {_OTHERS_TOOK}",
-        ANY_VERDICT: f"On {{subject.host}} other processes took {_OTHERS_TOOK} This is more than "
-        "{facts.quiet_percent:percent}: times there may be longer by it.",
-    },
+    **HOST_SENTENCES,
     "contamination": {
         ANY_VERDICT: "{facts.flagged:count} of {facts.runs:count} runs in {subject.isolation} with "
         "{subject.setup} "

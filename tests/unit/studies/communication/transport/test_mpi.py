@@ -156,6 +156,27 @@ def test_the_network_of_two_addresses(first: str, second: str, network: str | No
             3,
             "rank 0 was killed by signal 9",
         ),
+        (
+            "error: two ranks are needed: `mpirun -np 2`\nsrun: error: n2: task 1: Exited with exit code 2\n",
+            4,
+            "each rank is alone",
+        ),
+        (
+            "srun: error: Couldn't find the specified plugin name for mpi/pmix looking at all files\n",
+            4,
+            "Slurm has no such plug-in",
+        ),
+        (
+            "srun: error: task 1 launch failed: Unspecified error\nsrun: error: n1: task 0: Killed\n",
+            4,
+            "Slurm cannot start rank 1 on its node: Unspecified error",
+        ),
+        (
+            "slurmstepd-n1: error: execve(): /built/rank: No such file or directory\n",
+            4,
+            "the rank program `/built/rank` is not on every node",
+        ),
+        ("srun: error: n2: task 1: Killed\n", 3, "rank 1 was lost: Killed"),
     ],
 )
 def test_what_an_mpirun_says_becomes_one_line(said: str, status: int, meaning: str, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ class Played:
     """An engine whose hosts write what planted effects give, and do one part badly."""
 
     is_here = False
+    names = ()
 
     def __init__(self, effects: Sequence[float], fault: str = "", status: str = "completed") -> None:
         self.effects = effects
@@ -64,7 +65,7 @@ class Played:
         self.placed: list[tuple[int, ...]] = []
         self._rng = np.random.default_rng(1)
 
-    def place(self, parts: Sequence[Path]) -> None:
+    def place(self, parts: Sequence[Path], _hosts: Sequence[str] = (), /) -> None:
         """Run all parts at once, each on the next host."""
         for host, part in enumerate(parts):
             self.placed.append(read_part(part).batches)
@@ -220,7 +221,7 @@ def planned(folder: Path, commands: Commands, terms: Terms) -> Path:
     """Give a part of a comparison that nobody has run."""
 
     class Stop(Played):
-        def place(self, parts: Sequence[Path]) -> None:
+        def place(self, parts: Sequence[Path], _hosts: Sequence[str] = (), /) -> None:
             raise KilledError
 
     with pytest.raises(KilledError):

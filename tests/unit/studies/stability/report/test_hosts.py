@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.report.page import Table
 from steelyard.run.machine.bystanders import ITSELF
-from steelyard.studies.stability.findings.hosts import bystander_findings, clock_findings
-from steelyard.studies.stability.report.hosts import BYSTANDERS, CLOCKS
+from steelyard.studies.placed.host_findings import bystander_findings, clock_findings
+from steelyard.studies.placed.host_report import BYSTANDERS, CLOCKS
 from steelyard.studies.stability.report.sentences import PHRASING
 
 if TYPE_CHECKING:

@@ -57,6 +57,17 @@ def start(words: Sequence[object], env: dict[str, str]) -> subprocess.Popen[str]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
 
 
+@contextmanager
+def started(words: Sequence[object], env: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """Start a study that goes on no longer than its test."""
+    process = start(words, env)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def completed(result: Path) -> dict[int, int]:
     """Give the complete attempts, none where there is no ledger yet."""
     try:

@@ -20,7 +20,7 @@ from integration.study_process import (
     environment,
     execute,
     recorded,
-    start,
+    started,
     write_study_file,
 )
 from steelyard.record.placed.journal import JournalReader
@@ -51,9 +51,12 @@ def cluster() -> Iterator[Cluster]:
 def env(cluster: Cluster) -> Iterator[dict[str, str]]:
     # Parts wait for a quiet machine, which a cluster on one machine is not.
     with environment() as found:
-        yield {**cluster.environment, **found, "SLURM_CONF": cluster.environment["SLURM_CONF"]} | {
-            "STEELYARD_LONGEST_WAIT_S": "0.1"
-        }
+        try:
+            yield {**cluster.environment, **found, "SLURM_CONF": cluster.environment["SLURM_CONF"]} | {
+                "STEELYARD_LONGEST_WAIT_S": "0.1"
+            }
+        finally:
+            cluster.clear()
 
 
 def words_of(folder: Path, *more: str) -> list[str]:
@@ -116,25 +119,24 @@ def hurt(fault: str, cluster: Cluster, process: subprocess.Popen[str], chance: n
         cluster.ask("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
         time.sleep(chance.uniform(0, 3))
         cluster.ask("scontrol", "update", f"nodename={node}", "state=resume")
-    else:
-        kill_a_part(chance)
-
-
-def kill_a_part(chance: np.random.Generator) -> None:
-    """Kill a process that runs a part, as the end of its node would."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            line = (entry / "cmdline").read_bytes()
-            is_of_slurm = b"SLURM_JOB_ID" in (entry / "environ").read_bytes()
-            if is_of_slurm and b"run-part" in line and b"python" in line:
-                found.append(int(entry.name))
-    if found:
+    elif found := parts_on(cluster):
         with suppress(ProcessLookupError):
             os.kill(int(chance.choice(found)), signal.SIGKILL)
 
 
+def parts_on(cluster: Cluster) -> list[int]:
+    """Give the processes that run a part on its nodes."""
+    found, ours = [], str(cluster.folder).encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            line, told = (entry / "cmdline").read_bytes(), (entry / "environ").read_bytes()
+            if b"SLURM_JOB_ID" in told and ours in told and b"run-part" in line and b"python" in line:
+                found.append(int(entry.name))
+    return found
+
+
 @pytest.mark.slow
+@pytest.mark.timeout(3 * LONGEST_S)
 @pytest.mark.parametrize("seed", range(20))
 def test_whatever_is_killed_nothing_is_lost_or_doubled(
     tmp_path: Path, cluster: Cluster, env: dict[str, str], seed: int
@@ -142,16 +144,17 @@ def test_whatever_is_killed_nothing_is_lost_or_doubled(
     chance = np.random.default_rng(seed)
     result = tmp_path / "r"
     fault = FAULTS[seed % len(FAULTS)]
-    process = start(words_of(tmp_path, "--on", "slurm:main"), env)
-    deadline_s = time.monotonic() + LONGEST_S
-    goal = chance.integers(BLOCKS - 1)
-    while not (result / "plan.json").exists() or (len(completed(result)) < goal and process.poll() is None):
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
-    time.sleep(chance.uniform(0, 2))
-    hurt(fault, cluster, process, chance)
-    before = recorded(result) if completed(result) else set()
-    _, said = process.communicate(timeout=LONGEST_S)
+    with started(words_of(tmp_path, "--on", "slurm:main"), env) as process:
+        deadline_s = time.monotonic() + LONGEST_S
+        goal = chance.integers(BLOCKS - 1)
+        while not (result / "plan.json").exists() or len(completed(result)) < goal:
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < deadline_s
+            time.sleep(0.02)
+        time.sleep(chance.uniform(0, 2))
+        hurt(fault, cluster, process, chance)
+        before = recorded(result) if completed(result) else set()
+        _, said = process.communicate(timeout=LONGEST_S)
     if fault == "submitter":
         done = execute(["run", "stability", "--resume", "--out", str(result), "--on", "slurm:main"], env)
         assert done.returncode == 0, done.stderr

@@ -146,6 +146,7 @@ def hurt(fault: str, host: SshHost, process: subprocess.Popen[str], chance: np.r
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3 * LONGEST_S)
 @pytest.mark.parametrize("seed", range(18))
 def test_whatever_goes_away_nothing_is_lost_or_doubled(
     tmp_path: Path, hosts: Hosts, env: dict[str, str], seed: int
@@ -179,6 +180,7 @@ def test_whatever_goes_away_nothing_is_lost_or_doubled(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2 * LONGEST_S)
 def test_a_host_that_was_given_up_is_read_when_it_is_back(
     tmp_path: Path, hosts: Hosts, env: dict[str, str]
 ) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import UsageError
+from steelyard.errors import UsageError, unwritable
 from steelyard.run.hosts.fleet_file import read_fleet
 from steelyard.run.hosts.local import LocalEngine
 from steelyard.run.hosts.slurm import SlurmEngine
@@ -54,10 +54,20 @@ def continued_placement(said: str | None, folder: Path, *, resume: bool) -> Call
     make = read_placement(text)
 
     def begun(parts: Path) -> Engine:
-        kept.write_text(_from_anywhere(text), encoding="utf-8")
+        _keep(kept, _from_anywhere(text))
         return make(parts)
 
     return begun
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write a file whole, or leave the older one: whoever writes it may be killed."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise unwritable(path, error, "give another folder with --out") from error
 
 
 def _from_anywhere(text: str) -> str:

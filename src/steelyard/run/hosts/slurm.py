@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 import shlex
-from dataclasses import asdict, dataclass
+import time
+from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import CapabilityError, RunError, unwritable
+from steelyard.errors import CapabilityError, RunError
+from steelyard.model.document import read_document, write_document
 from steelyard.run.hosts.engine import Pending, part_command
 from steelyard.run.isolation.attempt import attempt, installed
 
@@ -20,9 +22,12 @@ if TYPE_CHECKING:
     from steelyard.run.isolation.attempt import Attempt
 
 ARRAYS_NAME: Final = "slurm.json"
+ARRAYS_SCHEMA: Final = "steelyard/slurm/1"
 USUAL_ARRAY: Final = 1001
 """``MaxArraySize`` where the controller does not say it."""
 ANSWER_S: Final = 60.0
+AGAIN_S: Final = 10.0
+"""Between two attempts to submit what was not taken."""
 FIXED: Final = (
     "--array",
     "-a",
@@ -40,6 +45,15 @@ NODE_LIST: Final = "--nodelist"
 EXCLUDE: Final = "--exclude"
 _LOST: Final = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT"})
 """States in which Slurm waits for an administrator."""
+_HELD: Final = "requeued held"
+"""End of the reason for such a wait where the state does not say it: a prolog failed."""
+_AWAY: Final = (
+    "Unable to contact slurm controller",
+    "Socket timed out",
+    "Zero Bytes were transmitted or received",
+    "temporarily unable to accept job",
+)
+"""What sbatch says, whatever it was asked, of a controller that does not answer or has too many jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +72,25 @@ class Array:
     parts: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What was submitted, or was going to be.
+
+    Parameters
+    ----------
+    arrays : tuple of Array
+        In order.
+    """
+
+    arrays: tuple[Array, ...] = ()
+    schema: str = ARRAYS_SCHEMA
+
+
 class SlurmEngine:
     """Places parts by ``sbatch --array --exclusive``.
 
-    What was submitted is written down before, so that a later process finds it again by the name of its job.
+    What is submitted is written down before, so that a later process finds it again by the name of its job.
+    Parts wait here while the controller is away, or takes no more jobs of this user's and has some.
 
     Parameters
     ----------
@@ -92,6 +121,11 @@ class SlurmEngine:
         self._words = tuple(words)
         self._folder = folder
         self._arrays = _read(folder / ARRAYS_NAME)
+        self._waiting: list[tuple[Path, tuple[str, ...]]] = []
+        self._has_others = False
+        self._not_taken = ""
+        self._again_s = 0.0
+        self._width = self._largest = 0
 
     @property
     def size(self) -> int:
@@ -100,8 +134,9 @@ class SlurmEngine:
 
     @property
     def width(self) -> int:
-        """Nodes that could take a part now or later."""
-        return max(len(self._nodes("--responding")), 1)
+        """Nodes that could take a part now or later; as before while the controller does not answer."""
+        self._width = len(self._nodes("--responding", known=self._width)) or self._width or 1
+        return self._width
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -109,16 +144,16 @@ class SlurmEngine:
         named, excluded = (self._expanded(option) for option in (NODE_LIST, EXCLUDE))
         return tuple(name for name in named or self._nodes() if name not in excluded)
 
-    def _nodes(self, *words: str) -> tuple[str, ...]:
+    def _nodes(self, *words: str, known: int = 0) -> tuple[str, ...]:
         chosen = [word for word in self._words if word.startswith(("--partition", "-p"))]
-        said = self._ask(["sinfo", "--noheader", "--Node", "--format=%N", *words, *chosen])
-        return tuple(dict.fromkeys(said.output.split()))
+        said = self._ask(["sinfo", "--noheader", "--Node", "--format=%N", *words, *chosen], known=known)
+        return tuple(dict.fromkeys((said or "").split()))
 
     def _expanded(self, option: str) -> tuple[str, ...]:
         given = [word.partition("=")[2] for word in self._words if word.startswith(f"{option}=")]
         if not given:
             return ()
-        return tuple(self._ask(["scontrol", "show", "hostnames", given[-1]]).output.split())
+        return tuple((self._ask(["scontrol", "show", "hostnames", given[-1]], known=0) or "").split())
 
     def place(self, parts: Sequence[Path], hosts: Sequence[str] = (), /) -> None:
         """Submit parts, in as many arrays as the site's limit demands.
@@ -126,29 +161,46 @@ class SlurmEngine:
         Raises
         ------
         RunError
-            If sbatch refuses them.
+            If sbatch refuses all of them.
         """
-        most = self._largest_array()
-        for begin in range(0, len(parts), most):
-            self._submit(parts[begin : begin + most], hosts)
+        self._waiting += [(part, tuple(hosts)) for part in parts]
+        self._submit_waiting()
 
     def pending(self) -> Pending | None:
-        """Give the parts whose task Slurm still has; ``None`` while the controller does not answer."""
-        if not self._arrays:
-            return Pending(frozenset())
-        names = ",".join(array.name for array in self._arrays)
-        command = ["squeue", "--noheader", "--array", f"--name={names}", "--format=%j|%K|%A|%T|%r"]
-        said = attempt(command, timeout_s=ANSWER_S)
-        if not said.succeeded:
-            return None
-        parts_of = {array.name: array.parts for array in self._arrays}
+        """Give the parts whose task Slurm still has or that wait; ``None`` while nobody answers.
+
+        Raises
+        ------
+        RunError
+            If sbatch refuses what waits, and Slurm has nothing of this study that could end before.
+        """
         found: set[str] = set()
         reasons: dict[str, None] = {}
-        for line in said.output.splitlines():
+        if self._arrays:
+            names = ",".join(array.name for array in self._arrays)
+            command = ["squeue", "--noheader", "--array", f"--name={names}", "--format=%j|%K|%A|%T|%r"]
+            said = attempt(command, timeout_s=ANSWER_S)
+            if not said.succeeded:
+                return None
+            self._read_queue(said.output, found, reasons)
+        # An answer of sbatch may have been lost and the job be there.
+        self._waiting = [each for each in self._waiting if each[0].name not in found]
+        waiting = {part.name for part, _ in self._waiting}
+        self._has_others = bool(found)
+        if self._waiting and time.monotonic() >= self._again_s:
+            self._submit_waiting()
+        if self._waiting:
+            reasons[self._not_taken] = None
+        return Pending(frozenset(found | waiting), tuple(reasons))
+
+    def _read_queue(self, output: str, found: set[str], reasons: dict[str, None]) -> None:
+        """Add the parts that are in the queue, and why they wait there; bring them on where that is known."""
+        parts_of = {array.name: array.parts for array in self._arrays}
+        for line in output.splitlines():
             name, task, job, state, reason = (line.split("|", 4) + [""] * 4)[:5]
             if name not in parts_of or not task.isdecimal():
                 continue
-            if state in _LOST:
+            if state in _LOST or reason.endswith(_HELD):
                 attempt(["scancel", job], timeout_s=ANSWER_S)
                 continue
             found.add(parts_of[name][int(task)])
@@ -157,17 +209,35 @@ class SlurmEngine:
                 attempt(["scontrol", "update", f"JobId={job}", "StartTime=now"], timeout_s=ANSWER_S)
             elif state == "PENDING" and reason not in {"None", "Priority", "Resources"}:
                 reasons[reason] = None
-        return Pending(frozenset(found), tuple(reasons))
 
     def cancel(self) -> None:
         """Cancel every array; Slurm ends the tasks in order."""
+        self._waiting.clear()
         for array in self._arrays:
             attempt(["scancel", f"--name={array.name}"], timeout_s=ANSWER_S)
 
-    def _submit(self, parts: Sequence[Path], hosts: Sequence[str]) -> None:
+    def _submit_waiting(self) -> None:
+        """Submit what waits; what is not taken goes on waiting where that may pass."""
+        while self._waiting:
+            hosts, first = next(groupby(self._waiting[: self._largest_array()], lambda each: each[1]))
+            parts = [part for part, _ in first]
+            said = self._submit(parts, hosts)
+            if said.succeeded:
+                del self._waiting[: len(parts)]
+                self._has_others = True
+                continue
+            is_away = said.exit_code is None or any(words in said.error for words in _AWAY)
+            if not self._has_others and not is_away:
+                raise _refused(said)
+            self._not_taken = f"sbatch: {said.last_words}"
+            self._again_s = time.monotonic() + AGAIN_S
+            return
+
+    def _submit(self, parts: Sequence[Path], hosts: Sequence[str]) -> Attempt:
         array = Array(f"steelyard-{secrets.token_hex(6)}", tuple(part.name for part in parts))
         self._arrays = (*self._arrays, array)
-        _write(self._folder / ARRAYS_NAME, self._arrays)
+        hint = "give another folder with --out"
+        write_document(self._folder / ARRAYS_NAME, Submitted(self._arrays), hint=hint)
         *command, _ = part_command(self._folder)
         script = (
             "#!/bin/sh\n"
@@ -186,9 +256,7 @@ class SlurmEngine:
             f"--output={self._folder}/slurm-%A_%a.txt",
             *(self._words if not hosts else self._words_for(hosts)),
         ]
-        said = attempt(words, timeout_s=ANSWER_S, text=script)
-        if not said.succeeded:
-            raise _refused(said)
+        return attempt(words, timeout_s=ANSWER_S, text=script)
 
     def _words_for(self, hosts: Sequence[str]) -> tuple[str, ...]:
         """Give the options of jobs that have certain nodes, in place of what is said about nodes."""
@@ -197,19 +265,25 @@ class SlurmEngine:
         return (*others, f"--nodes={len(hosts)}", f"{NODE_LIST}={','.join(hosts)}")
 
     def _largest_array(self) -> int:
-        said = self._ask(["scontrol", "show", "config"])
-        found = re.search(r"^MaxArraySize\s*=\s*(\d+)", said.output, re.MULTILINE)
-        # Slurm allows no index as large as that.
-        return max(int(found[1]) if found else USUAL_ARRAY, 1)
+        """Give the site's limit, which is asked for once."""
+        if not self._largest:
+            said = self._ask(["scontrol", "show", "config"], known=0) or ""
+            found = re.search(r"^MaxArraySize\s*=\s*(\d+)", said, re.MULTILINE)
+            # Slurm allows no index as large as that.
+            self._largest = max(int(found[1]) if found else USUAL_ARRAY, 1)
+        return self._largest
 
     @staticmethod
-    def _ask(command: Sequence[str]) -> Attempt:
+    def _ask(command: Sequence[str], *, known: int) -> str | None:
+        """Give what a program of Slurm says, nothing where it fails and an earlier answer is known."""
         said = attempt(command, timeout_s=ANSWER_S)
-        if not said.succeeded:
-            message = f"cannot reach Slurm: `{command[0]}`: {said.last_words}"
-            hint = "does `squeue` answer on this host?"
-            raise CapabilityError(message, hint=hint, code="capability.slurm")
-        return said
+        if said.succeeded:
+            return said.output
+        if known:
+            return None
+        message = f"cannot reach Slurm: `{command[0]}`: {said.last_words}"
+        hint = "does `squeue` answer on this host?"
+        raise CapabilityError(message, hint=hint, code="capability.slurm")
 
 
 def _refused(said: Attempt) -> RunError:
@@ -223,14 +297,5 @@ def _refused(said: Attempt) -> RunError:
 def _read(path: Path) -> tuple[Array, ...]:
     if not path.exists():
         return ()
-    content = json.loads(path.read_text(encoding="utf-8"))
-    return tuple(Array(each["name"], tuple(each["parts"])) for each in content)
-
-
-def _write(path: Path, arrays: Sequence[Array]) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        partial.write_text(json.dumps([asdict(each) for each in arrays], indent=1), encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise unwritable(path, error, "give another folder with --out") from error
+    hint = "remove it to place everything again; cancel what Slurm still has of this study before"
+    return read_document(path, Submitted, ARRAYS_SCHEMA, absent=hint, damaged=hint).arrays

@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Final
 from steelyard.errors import RunError, UsageError
 from steelyard.record.provenance import end_session, read_provenance, write_provenance
 from steelyard.run.executor.executor import ExecutionSummary
+from steelyard.run.hosts.placement import ENGINE_NAME
 from steelyard.studies.placed.absorbing import LATE_S, Absorber, with_hosts
-from steelyard.studies.placed.parts import PARTS_PER_HOST, PLACED_NAME, deal, read_part, write_parts
+from steelyard.studies.placed.parts import (
+    PART_NAME,
+    PARTS_PER_HOST,
+    PLACED_NAME,
+    deal,
+    read_part,
+    write_parts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -148,7 +156,9 @@ class _Driver:
         is_shared = file_system_of(self._root) in _NETWORK
         self._settle_s = NETWORK_SETTLE_S if is_shared else SETTLE_S
         self._absorber = Absorber(result, ledger, progress.note, NETWORK_SETTLE_S if is_shared else LATE_S)
-        self._parts = {part.name: read_part(part).batches for part in self._root.glob("part-*")}
+        # A folder without its file was never placed: whoever was writing it died.
+        found = (path.parent for path in self._root.glob(f"part-*/{PART_NAME}"))
+        self._parts = {part.name: read_part(part).batches for part in found}
         self._watched = set(self._parts)
         self._said: set[str] = set()
         self._began_s = time.monotonic()
@@ -288,7 +298,8 @@ class _Driver:
                 self._progress.note(f"parts wait: {reason}" if pending is not None else reason)
 
     def _nothing_done(self) -> RunError:
-        outputs = [*self._root.glob("*.txt"), *self._root.glob("part-*/*.txt")]
+        said_by_us = self._root / ENGINE_NAME
+        outputs = [*(set(self._root.glob("*.txt")) - {said_by_us}), *self._root.glob("part-*/*.txt")]
         newest = sorted(outputs, key=lambda path: path.stat().st_mtime_ns, reverse=True)
         texts = (path.read_text(encoding="utf-8", errors="replace") for path in newest)
         lines = (line for text in texts for line in reversed(text.splitlines()))

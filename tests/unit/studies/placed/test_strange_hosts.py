@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.outcomes import make_outcome, make_plan
-from steelyard.errors import UsageError
+from steelyard.errors import RunError, UsageError
 from steelyard.record.ledger import LEDGER_NAME, Ledger
 from steelyard.record.placed.hosts import clock_of
 from steelyard.record.placed.journal import JOURNAL_NAME, Journal
@@ -20,6 +20,7 @@ from steelyard.record.provenance import (
 )
 from steelyard.run.hosts.clocks import ClockReading, keep_readings
 from steelyard.run.hosts.engine import Pending
+from steelyard.run.hosts.placement import ENGINE_NAME
 from steelyard.run.progress import Silent
 from steelyard.studies.placed import driver
 from steelyard.studies.placed.absorbing import Absorber, with_hosts
@@ -154,6 +155,44 @@ def test_what_a_damaged_line_held_is_placed_again(tmp_path: Path, monkeypatch: p
     assert engine.placed[0] in engine.placed[1:]
     (note,) = read_provenance(tmp_path).notes
     assert "has a wrong checksum" in note
+
+
+def test_a_folder_of_a_part_that_was_not_written_is_no_hindrance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever was making it died: nobody was given the part."""
+    monkeypatch.setattr(driver, "LOOK_S", 0.0)
+    monkeypatch.setattr(driver, "SETTLE_S", 0.0)
+    plan, engine = make_plan(), Spoiling()
+    plan.write(tmp_path / "plan.json")
+    write_provenance(tmp_path, begin_provenance(plan, ["x"], host_id="here"))
+    (tmp_path / "placed/part-0001").mkdir(parents=True)
+    with Ledger(tmp_path / LEDGER_NAME, plan.id) as ledger:
+        driver.execute_placed(plan, tmp_path, ledger, engine, Silent())
+        assert ledger.completed_batches() == {batch.number for batch in plan.batches}
+
+
+class Idle(Spoiling):
+    """A host that takes parts and does nothing."""
+
+    def place(self, parts: Sequence[Path], _hosts: Sequence[str] = (), /) -> None:
+        self.placed += [read_part(part).batches for part in parts]
+
+
+def test_what_a_host_said_last_is_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "LOOK_S", 0.0)
+    monkeypatch.setattr(driver, "SETTLE_S", 0.0)
+    plan, root = make_plan(), tmp_path / "placed"
+    plan.write(tmp_path / "plan.json")
+    write_provenance(tmp_path, begin_provenance(plan, ["x"], host_id="here"))
+    root.mkdir()
+    (root / "slurm-1_0.txt").write_text("error: no such program\nhint: install it\n")
+    (root / ENGINE_NAME).write_text("slurm:main")
+    with Ledger(tmp_path / LEDGER_NAME, plan.id) as ledger, pytest.raises(RunError) as caught:
+        driver.execute_placed(plan, tmp_path, ledger, Idle(), Silent())
+    assert caught.value.message == (
+        "3 placements in a row completed no batch; the last host said: no such program"
+    )
 
 
 class Named(Spoiling):

@@ -234,10 +234,13 @@ class SlurmEngine:
             return
 
     def _submit(self, parts: Sequence[Path], hosts: Sequence[str]) -> Attempt:
-        array = Array(f"steelyard-{secrets.token_hex(6)}", tuple(part.name for part in parts))
-        self._arrays = (*self._arrays, array)
-        hint = "give another folder with --out"
-        write_document(self._folder / ARRAYS_NAME, Submitted(self._arrays), hint=hint)
+        names = tuple(part.name for part in parts)
+        # What was not taken keeps its name: an outage of a day must not make the list too long for squeue.
+        if not self._arrays or self._arrays[-1].parts != names:
+            self._arrays = (*self._arrays, Array(f"steelyard-{secrets.token_hex(6)}", names))
+            hint = "give another folder with --out"
+            write_document(self._folder / ARRAYS_NAME, Submitted(self._arrays), hint=hint)
+        array = self._arrays[-1]
         *command, _ = part_command(self._folder)
         script = (
             "#!/bin/sh\n"

@@ -21,7 +21,7 @@ from steelyard.errors import UsageError
 from steelyard.model.plan import PLAN_NAME, read_plan
 from steelyard.record.clock import now_utc
 from steelyard.record.folder_lock import default_result
-from steelyard.studies.comparison.harness.listing import HarnessKind  # noqa: TC001 - cyclopts reads it
+from steelyard.studies.comparison.harness.listing import STATISTICS, HarnessKind, Statistic
 from steelyard.studies.comparison.run.execution import GoingOn
 from steelyard.studies.comparison.suite import (
     SUITE_NAME,
@@ -54,6 +54,9 @@ class SuiteRequest:
         time. `wall` by default, `reported` where there is a harness.
     harness
         Take all benchmarks of a harness, without a file; the command that starts them stands after `--`.
+    statistic
+        With `--harness`: what is taken of the times of a process, as `statistic` in a suite's file;
+        `mean` by default.
     fail_on
         What gives exit code 1: `slower` (a benchmark, by more than its margin), `changed`, `undecided`; may
         be given several times. `slower` by default.
@@ -67,6 +70,7 @@ class SuiteRequest:
     minutes: Annotated[float | None, Parameter(show_default=False)] = None
     metric: Annotated[Metric | None, Parameter(show_default=False)] = None
     harness: Annotated[HarnessKind | None, Parameter(show_default=False)] = None
+    statistic: Annotated[Statistic | None, Parameter(show_default=False)] = None
     fail_on: FailOnOption = SLOWER
     resume: Annotated[Path | None, Parameter(show_default=False)] = None
 
@@ -179,13 +183,23 @@ def _minutes(given: float) -> float:
 def _suite(request: SuiteRequest, words: tuple[str, ...]) -> tuple[SuiteOptions, tuple[str, ...]]:
     """Give the suite, and the names that are wanted of it; without a file the words are a command."""
     if request.harness is None:
+        if request.statistic is not None:
+            message = "`--statistic` is about `--harness`, which is missing"
+            hint = f"give `statistic` of a harness in `{request.file}`, or name the harness by `--harness`"
+            raise UsageError(message, hint=hint)
         return read_suite(request.file), words
     if not words:
         message = f"`--harness {request.harness}` needs the command that starts its benchmarks"
         hint = f"steelyard bench --harness {request.harness} --rev main --rev HEAD -- COMMAND"
         raise UsageError(message, hint=hint)
     command = words[0] if len(words) == 1 else shlex.join(words)
-    harness = HarnessOptions(kind=request.harness, command=command)
+    allowed = STATISTICS[request.harness]
+    statistic = request.statistic or allowed[0]
+    if statistic not in allowed:
+        named = ", ".join(f"`{each}`" for each in allowed)
+        message = f"`--statistic {statistic}`: allowed for `{request.harness}`: {named}"
+        raise UsageError(message)
+    harness = HarnessOptions(kind=request.harness, command=command, statistic=statistic)
     return SuiteOptions(harness={request.harness: harness}), ()
 
 

@@ -55,7 +55,7 @@ def refuse(site: Path, *answers: str) -> None:
 
 def queued(site: Path) -> list[tuple[str, str]]:
     lines = (site / "queue").read_text(encoding="utf-8").splitlines() if (site / "queue").exists() else []
-    return [tuple(line.split("|")[:2]) for line in lines]  # type: ignore[misc] - two each
+    return [(name, task) for name, task, *_ in (line.split("|") for line in lines)]
 
 
 def parts_in(folder: Path, count: int) -> list[Path]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from steelyard.analyse.mapping.over_cells import OverCells
     from steelyard.model import Finding, Plan
 
-METHOD_VERSION: Final = 9
+METHOD_VERSION: Final = 8
 """Raised whenever a change of the analysis alters numbers.
 
 2: changes of the level of a series are confirmed by a test; two modes that take turns are none.
@@ -31,7 +31,6 @@ METHOD_VERSION: Final = 9
 5: intervals and comparisons follow the one rule of `steelyard.analyse.intervals.guarantee`.
 6: of runs of unequal length as many values count as make them of one kind; short runs weigh in the guarantee.
 8: intervals of amounts that are never negative end at zero.
-9: so do those of counts and shares.
 """
 
 TABLES: Final = {"cell": "cells", "comparison": "comparisons", "published_value": "published"}

@@ -16,9 +16,6 @@ from steelyard.units import is_amount
 if TYPE_CHECKING:
     from steelyard.studies.imported.samples import Sample
 
-COUNTED: Final = frozenset({"as counted", "percent"})
-"""Units of importers for counts and shares, which are no more negative than amounts are."""
-
 LEVEL: Final = 0.95
 RESAMPLES: Final = 2000
 
@@ -39,9 +36,9 @@ def location_of(sample: Sample, seed: int) -> Estimate:
     -------
     Estimate
         In the unit of the sample; without limits for fewer than 2 values, and for one run whose values have
-        no order, so that nobody can tell how they depend on each other. That of an amount, a count or
-        a share ends at zero where no value is below. Marked where the interval may miss its level, by the one
-        rule of `steelyard.analyse.intervals.guarantee`.
+        no order, so that nobody can tell how they depend on each other. That of an amount ends at zero where
+        no value is below. Marked where the interval may miss its level, by the one rule of
+        `steelyard.analyse.intervals.guarantee`.
 
     References
     ----------
@@ -68,7 +65,7 @@ def location_of(sample: Sample, seed: int) -> Estimate:
         values, clusters=None if is_one_run else labels, level=LEVEL, resamples=RESAMPLES, seed=seed
     )
     low = finite(found.low)
-    if low is not None and (is_amount(sample.unit) or sample.unit in COUNTED) and values.min() >= 0:
+    if low is not None and is_amount(sample.unit) and values.min() >= 0:
         # The mean of such values is not negative either, so that the interval holds it as often as before.
         low = max(low, 0.0)
     return Estimate(

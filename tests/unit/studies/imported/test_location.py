@@ -16,10 +16,7 @@ from steelyard.studies.imported.samples import Sample
         ("MB/s", (1.0, 9.0), True),
         ("count", (0.0, 9.0), True),
         ("ms", (-1.0, 9.0), False),
-        ("percent", (1.0, 9.0), True),
-        ("as counted", (1.0, 9.0), True),
-        ("percent", (-1.0, 9.0), False),
-        ("points", (1.0, 9.0), False),
+        ("percent", (1.0, 9.0), False),
         ("ms", (8.9, 9.0), False),
     ],
 )

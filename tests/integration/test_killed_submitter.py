@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -37,8 +38,7 @@ from fixtures.outcomes import make_outcome
 from steelyard.model.plan import PLAN_NAME, read_plan
 from steelyard.record.ledger import LEDGER_NAME, Ledger
 from steelyard.record.placed.journal import JOURNAL_NAME, Journal
-from steelyard.record.placed.journal import JOURNAL_NAME, JournalReader
-from steelyard.record.provenance import begin_provenance, read_provenance, write_provenance
+from steelyard.record.provenance import begin_provenance, write_provenance
 from steelyard.record.trace_folder import TRACES_NAME
 from steelyard.run.executor.run_files import files_name
 from steelyard.run.hosts.engine import Pending
@@ -56,7 +56,7 @@ class Played:
 
     names = ()
 
-    def place(self, parts, hosts=()):
+    def place(self, parts, _names=()):
         for part in parts:
             host = f"h{zlib.crc32(part.name.encode()) % hosts}"
             start = part / "starts" / f"{host}.0"
@@ -93,7 +93,8 @@ with Ledger(result / LEDGER_NAME, plan.id) as ledger:
 def begun(result: Path) -> subprocess.Popen[str]:
     """Start it up to where it takes in what is there."""
     command = [sys.executable, "-c", SUBMITTER, str(result), str(HOSTS)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=path)
     assert process.stdout is not None
     if process.stdout.readline() != "ready\n":
         pytest.fail(process.communicate()[1])

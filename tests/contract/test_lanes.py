@@ -71,8 +71,6 @@ def test_each_marker_of_the_project_is_one_the_lanes_know_or_a_need() -> None:
         "needs_go",
         "needs_isolate",
         "needs_old_userland",
-        "needs_slurm",
-        "needs_ssh_hosts",
     }
 
 

@@ -37,9 +37,11 @@ def pair_findings(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
         return
     asked = set(nodes_of(link))
     headers = [[end.header for end in run.trace.endpoints] for run in runs if run.trace is not None]
-    boots = {str(each.get("boot_id")) for ends in headers for each in ends}
+    boots = {each.get("boot_id") for ends in headers for each in ends}
     seen = [{str(each["node"]) for each in ends if "node" in each} for ends in headers]
     verdict = "one node" if len(asked) == 1 else "one machine" if len(boots) == 1 else "two machines"
+    if not boots or not all(boots):
+        verdict = "unknown"  # no endpoint, or not each, said on which machine it ran
     if any(nodes - asked or (nodes and len(nodes) < len(asked)) for nodes in seen):
         verdict = "other nodes"
     starters = {str(link_facts(run).get("starter")) for run in runs if run.trace is not None} - {"None"}
@@ -49,8 +51,8 @@ def pair_findings(runs: Sequence[RecordedRun]) -> Iterator[Finding]:
         verdict,
         facts={
             "nodes": " and ".join(nodes_of(link)),
-            "started_by": " and ".join(STARTED_BY.format(each) for each in sorted(starters)).replace(
-                STARTED_BY.format(MPIRUN), MPIRUN
+            "started_by": " and ".join(
+                each if each == MPIRUN else STARTED_BY.format(each) for each in sorted(starters)
             ),
             "seen": ", ".join(sorted(set().union(*seen))),
             "launches": len(headers),

@@ -76,6 +76,8 @@ class _Watched:
     is_tried: bool = False
     empty: int = 0
     """Its parts in a row that recorded nothing."""
+    taken: int = 0
+    """Its parts of those that were placed last."""
     replaced: set[str] = field(default_factory=set)
     """Its parts that were placed again: they end when it is back."""
     told: set[str] = field(default_factory=set)
@@ -163,6 +165,7 @@ class SshEngine:
             self._has_placed = self._is_placing = True
             self._waiting += parts
             for each in self._hosts.values():
+                each.taken = 0
                 self._watch(each)
                 if not self._of(each):
                     each.wake.set()
@@ -335,9 +338,12 @@ class SshEngine:
     def _give(self, watched: _Watched, session: Session, *, has_plan: bool) -> bool:
         """Let a host that is free run the next part; tell whether it has the plan."""
         with self._changed:
-            if self._is_cancelled or not self._waiting or self._of(watched):
+            if self._is_cancelled or len(self._waiting) <= self._kept_for_others(watched):
+                return has_plan
+            if self._of(watched):
                 return has_plan
             part = self._waiting.pop(0)
+            watched.taken += 1
             self._given[part.name] = watched.host.name
             self._write()
         plan = self._folder.parent / PLAN_NAME
@@ -347,6 +353,18 @@ class SshEngine:
         self._read_clock(session, part)
         session.ask("begin", part.name)
         return plan.exists()
+
+    def _kept_for_others(self, watched: _Watched) -> int:
+        """Count the hosts that are free, answer and had fewer parts: a quick one leaves them theirs."""
+        return sum(
+            1
+            for each in self._hosts.values()
+            if each.taken < watched.taken
+            and each.is_fit
+            and each.problem is None
+            and not self._of(each)
+            and each.silent_s() <= self._fleet.lost_after_s
+        )
 
     def _write(self) -> None:
         hint = "free some space there, then continue with --resume"

@@ -24,6 +24,7 @@ SSH = """#!/bin/sh
 for word; do target=$line; line=$word; done
 if [ -e "$FOLDER/off.$target" ]; then said="ssh: connect to host $target port 22: No route to host"; fi
 if [ -e "$FOLDER/denied.$target" ]; then said="$target: Permission denied (publickey)."; fi
+if [ -e "$FOLDER/slow.$target" ]; then sleep 0.6; fi
 [ -z "$said" ] && exec sh -c "$line"
 echo "$said" >&2
 exit 255
@@ -108,6 +109,18 @@ def test_a_host_gets_one_part_at_a_time_and_is_left_empty(folder: Path) -> None:
     wait_for(lambda: not list((folder.parents[1] / "there").glob("*/*")))
     time.sleep(1.2)
     assert made.width == 2, "hosts that have nothing to do are not away"
+
+
+@pytest.mark.parametrize(("is_away", "of_each"), [(False, [1, 1]), (True, [2, 0])])
+def test_a_quick_host_leaves_a_slow_one_its_part(folder: Path, *, is_away: bool, of_each: list[int]) -> None:
+    made = engine(folder, "a", "b")
+    assert made.width == 2
+    wait_for(lambda: all(each.thread is None for each in made._hosts.values()))
+    (folder.parents[1] / "stop").touch()
+    (folder.parents[1] / ("off.b" if is_away else "slow.b")).touch()
+    made.place(parts(folder, 1, 2))
+    wait_for(lambda: not made.pending().parts)
+    assert [each.taken for each in made._hosts.values()] == of_each
 
 
 def test_a_later_process_finds_what_runs_and_ends_it_once(folder: Path) -> None:

@@ -10,6 +10,7 @@ __all__ = [
     "VERSION",
     "CallRanks",
     "CallTally",
+    "LeadingBits",
     "ScheduleSimulation",
     "autocorrelation",
     "block_length",
@@ -18,6 +19,7 @@ __all__ = [
     "change_points",
     "cluster_bootstrap",
     "contrast_bootstrap",
+    "count_between",
     "counter_names",
     "dependence",
     "deviation_bootstrap",
@@ -39,6 +41,7 @@ __all__ = [
     "linear_model",
     "linear_rows",
     "measure_split",
+    "middle",
     "moment_bootstrap",
     "newest_change",
     "noise_scale",
@@ -51,6 +54,7 @@ __all__ = [
     "simulated_splits",
     "standard_deviation",
     "student_two_sided",
+    "value_of_key",
 ]
 
 VERSION: Final[str]
@@ -90,6 +94,18 @@ class CallTally:
 class CallRanks:
     def add(self, values: NDArray[np.int64]) -> None: ...
     def values(self) -> list[tuple[int, int]]: ...
+
+@final
+class LeadingBits:
+    def __new__(cls, bits: int, known: Sequence[int], digit: int) -> LeadingBits: ...
+    def add(self, values: NDArray[np.float64]) -> None: ...
+    def among(self, values: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    @property
+    def counts(self) -> NDArray[np.int64]: ...
+
+def value_of_key(key: int) -> float: ...
+def count_between(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.int64]: ...
+def middle(values: NDArray[np.float64]) -> float: ...
 
 _Sample: TypeAlias = tuple[
     NDArray[np.float64], NDArray[np.int64] | None, NDArray[np.int64] | None, int | None

@@ -4,6 +4,7 @@
 
 use pyo3::prelude::*;
 
+mod column;
 mod host;
 mod interval;
 mod launch;
@@ -21,6 +22,9 @@ mod tally;
 mod _native {
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    use crate::column::{LeadingBits, count_between, middle, value_of_key};
 
     #[pymodule_export]
     use crate::host::{host_activity, host_fingerprint, host_processes, host_report, host_topology};

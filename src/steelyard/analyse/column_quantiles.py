@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from steelyard._native import LeadingBits, count_between, middle, value_of_key
 from steelyard.errors import AnalysisError, DataError
 
 if TYPE_CHECKING:
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     Counts: TypeAlias = NDArray[np.int64]
     Column: TypeAlias = Callable[[], Iterator[Values]]
 
-_BATCH: Final = 1 << 17
-"""Values that are sorted at once (1 MiB): they stay in the cache."""
-_STEP: Final = 256
-"""Every so many values of a sorted batch one is remembered: an interval between two remembered ones around a
-rank has at most `2 * _STEP` values of each batch, 1/256 of all."""
+_FIRST_BITS: Final = 18
+"""Sign, exponent and 6 bits of the fraction: 2 MiB of counts."""
+_NEXT_BITS: Final = 13
+"""Of each pass that follows: 64 KiB of counts for each rank that is wanted."""
+_BITS: Final = 64
+_MOST_KEPT: Final = 1 << 20
+"""Values that are kept once they are known to hold the wanted ranks: 8 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +75,9 @@ class ColumnShape:
 def column_quantiles(column: Column, probabilities: Sequence[float] = (0.5, 0.95, 0.99)) -> ColumnQuantiles:
     """Compute exact quantiles without keeping the values.
 
-    The column is read twice, and sorted batch by batch. The first pass remembers every 256th value of each
-    batch, and so knows an interval that certainly contains the value at a wanted rank; the second counts the
-    values below each interval and keeps those inside: 1/256 of the column for each probability at most.
+    The first pass counts the values by the leading bits of their order. Each pass that follows counts those
+    that share their leading bits with a wanted rank by the next bits, until they are few enough to be kept
+    and sorted, or are all one value: two or three passes, and five at most.
 
     Parameters
     ----------
@@ -104,27 +107,20 @@ def column_quantiles(column: Column, probabilities: Sequence[float] = (0.5, 0.95
     if not all(0.0 <= p <= 1.0 for p in probabilities):
         message = f"cannot compute quantiles {list(probabilities)}: out of range"
         raise AnalysisError(message, hint="probabilities are in [0, 1]")
-    remembered, weights = _remembered(column)
-    count = int(weights[0].sum())
+    counted = _counted(column, LeadingBits(0, [0], _FIRST_BITS))
+    count = int(counted.sum())
     if not count:
         message = "cannot compute quantiles: there are no values"
         raise AnalysisError(message, hint="choose a cell and a metric with at least one value")
     # As numpy places them, so that the last digit agrees.
     places = [(count - 1) * p for p in probabilities]
-    ranks = np.array(
-        sorted({rank for place in places for rank in (int(place), min(int(place) + 1, count - 1))})
-    )
-    # A remembered value is above as many as those before it stand for; at most so many more are below it.
-    at_least, at_most = (np.cumsum(each) for each in weights)
-    highs = remembered[np.searchsorted(at_least, ranks + 1)]
-    lows = remembered[np.searchsorted(at_most - weights[1], ranks, side="right") - 1]
-    value_at = dict(zip(ranks.tolist(), _at_ranks(column, count, ranks, (lows, highs)), strict=True))
+    ranks = {rank for place in places for rank in (int(place), min(int(place) + 1, count - 1))}
+    value_at = _at_ranks(column, sorted(ranks | {0, count - 1}), counted)
     quantiles = {
         p: _between(value_at[int(place)], value_at[min(int(place) + 1, count - 1)], place - int(place))
         for p, place in zip(probabilities, places, strict=True)
     }
-    smallest, largest = float(remembered[0]), float(remembered[-1])
-    return ColumnQuantiles(count, smallest, largest, quantiles)
+    return ColumnQuantiles(count, value_at[0], value_at[count - 1], quantiles)
 
 
 def column_shape(column: Column, edges: Values, count: int, pieces: int) -> ColumnShape:
@@ -157,74 +153,53 @@ def column_shape(column: Column, edges: Values, count: int, pieces: int) -> Colu
     rows: list[tuple[float, float, float]] = []
     waiting = np.empty(0)
     for values in column():
-        counts += np.histogram(values, edges)[0]
+        counts += count_between(values, edges)
         waiting = np.concatenate([waiting, values])
         while len(rows) < pieces and waiting.size >= (size := sizes[len(rows)]):
             piece, waiting = waiting[:size], waiting[size:]
-            rows.append((piece.min(), np.median(piece), piece.max()))
+            rows.append((piece.min(), middle(piece), piece.max()))
     if len(rows) < pieces or waiting.size:
         raise _changed()
-    low, middle, high = np.array(rows).T
-    return ColumnShape(edges, counts, bounds[:-1], low, middle, high)
+    return ColumnShape(edges, counts, bounds[:-1], *np.array(rows).T)
 
 
-def _sorted_batches(column: Column) -> Iterator[Values]:
-    """Give the values in sorted batches of equal size, but for the last."""
-    waiting: list[Values] = []
-    size = 0
+def _counted(column: Column, bits: LeadingBits) -> Counts:
     for values in column():
-        waiting.append(values)
-        size += values.size
-        if size >= _BATCH:
-            joined = np.concatenate(waiting)
-            for begin in range(0, size - size % _BATCH, _BATCH):
-                yield np.sort(joined[begin : begin + _BATCH])
-            waiting, size = [joined[size - size % _BATCH :]], size % _BATCH
-    if size:
-        yield np.sort(np.concatenate(waiting))
+        bits.add(values)
+    return bits.counts
 
 
-def _remembered(column: Column) -> tuple[Values, Counts]:
-    """Give every 256th value of each batch, sorted, the least and the largest among them.
-
-    The first row of weights says how many values of its batch each stands for that are not above it, the
-    second how many that are not below it.
-    """
-    found, weights = [np.empty(0)], [np.empty((2, 0), dtype=np.int64)]
-    for values in _sorted_batches(column):
-        places = np.append(np.arange(0, values.size - 1, _STEP), values.size - 1)
-        found.append(values[places] + 0.0)
-        steps = np.diff(places)
-        weights.append(np.array([np.append(1, steps), np.append(steps, 1)]))
-    joined = np.concatenate(found)
-    order = np.argsort(joined)
-    return joined[order], np.concatenate(weights, axis=1)[:, order]
-
-
-def _at_ranks(column: Column, count: int, ranks: Counts, between: tuple[Values, Values]) -> list[float]:
-    """Give the values at the ranks, each of which is inside its interval, ends included."""
-    pairs = [(float(low), float(high)) for low, high in zip(*between, strict=True)]
-    tallies = {pair: np.zeros(3, dtype=np.int64) for pair in pairs}
-    kept: dict[tuple[float, float], list[Values]] = {pair: [] for pair in tallies}
-    seen = 0
-    for values in _sorted_batches(column):
-        seen += values.size
-        for low, high in tallies:
-            begin, end = values.searchsorted(low, "right"), values.searchsorted(high, "left")
-            tallies[low, high] += values.searchsorted(low, "left"), begin, values.searchsorted(high, "right")
-            kept[low, high].append(values[begin:end].copy())
-    if seen != count:
-        raise _changed()
-    found = []
-    ordered = {pair: np.sort(np.concatenate(parts)) for pair, parts in kept.items()}
-    for rank, (low, high) in zip(ranks.tolist(), pairs, strict=True):
-        below, not_above, most = tallies[low, high].tolist()
-        inside = ordered[low, high]
-        if not below <= rank < most:
+def _at_ranks(column: Column, ranks: Sequence[int], counts: Counts) -> dict[int, float]:
+    """Give the values at the ranks, from the counts of all values by their first bits."""
+    known, bits, digit = [0], 0, _FIRST_BITS
+    rows, below = [0] * len(ranks), [0] * len(ranks)
+    while True:
+        sizes: dict[int, int] = {}
+        leading = []
+        for at, rank in enumerate(ranks):
+            until = np.cumsum(counts[rows[at]])
+            following = int(np.searchsorted(until, rank - below[at], side="right"))
+            own = int(counts[rows[at], following])
+            below[at] += int(until[following]) - own
+            leading.append(known[rows[at]] << digit | following)
+            sizes[leading[-1]] = own
+        bits, known = bits + digit, sorted(sizes)
+        rows = [known.index(each) for each in leading]
+        if bits == _BITS:
+            return {rank: value_of_key(key) for rank, key in zip(ranks, leading, strict=True)}
+        digit = min(_NEXT_BITS, _BITS - bits)
+        chosen = LeadingBits(bits, known, digit)
+        expected = [sizes[each] for each in known]
+        if sum(expected) <= _MOST_KEPT:
+            kept = np.sort(np.concatenate([chosen.among(values) + 0.0 for values in column()]))
+            if kept.size != sum(expected):
+                raise _changed()
+            begins = np.cumsum([0, *expected])
+            places = zip(ranks, rows, below, strict=True)
+            return {rank: float(kept[begins[row] + rank - least]) for rank, row, least in places}
+        counts = _counted(column, chosen)
+        if counts.sum(axis=1).tolist() != expected:
             raise _changed()
-        place = rank - not_above
-        found.append(low if place < 0 else float(inside[place]) if place < inside.size else high)
-    return found
 
 
 def _changed() -> DataError:

@@ -21,6 +21,9 @@ SAMPLES = {
     "log-normal": DRAW.lognormal(10.0, 2.0, 300_001),
     "both signs": DRAW.normal(0.0, 1.0, 300_000),
     "few values": DRAW.integers(-3, 4, 200_000).astype(float),
+    # Too many to be kept before their last bits are counted.
+    "close together": 1.0 + DRAW.integers(0, 9, 1_200_000) * 2.0**-52,
+    "mostly one": np.where(DRAW.random(1_300_000) < 0.9, -7.25, DRAW.random(1_300_000)),
     "constant": np.full(1000, 1e300),
     "one": np.array([-0.0]),
     "two": np.array([5e-324, 1.0]),

@@ -55,9 +55,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::stats::{
-        autocorrelation, change_points, cluster_bootstrap, dependence, deviation_bootstrap, effective_size,
-        exact_sum, kolmogorov_smirnov, moment_bootstrap, noise_scale, quantile, quantile_bootstrap,
-        standard_deviation,
+        autocorrelation, change_points, cluster_bootstrap, convex_corners, dependence, deviation_bootstrap,
+        effective_size, exact_sum, kolmogorov_smirnov, moment_bootstrap, noise_scale, quantile,
+        quantile_bootstrap, standard_deviation,
     };
 
     #[pymodule_export]

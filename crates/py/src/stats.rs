@@ -195,6 +195,18 @@ pub(crate) fn dependence(py: Python<'_>, values: PyReadonlyArray1<'_, f64>) -> P
     py.detach(|| steelyard_stats::dependence(&values)).map_err(raise)
 }
 
+/// Places of the corners of the greatest convex function below points.
+#[pyfunction]
+pub(crate) fn convex_corners<'py>(
+    py: Python<'py>,
+    x: PyReadonlyArray1<'py, f64>,
+    y: PyReadonlyArray1<'py, f64>,
+) -> Bound<'py, PyArray1<i64>> {
+    let (x, y) = (contiguous(&x), contiguous(&y));
+    let corners = py.detach(|| steelyard_stats::convex_corners(&x, &y));
+    PyArray1::from_iter(py, corners.into_iter().map(|place| i64::try_from(place).unwrap_or(i64::MAX)))
+}
+
 /// Sum, rounded once.
 #[pyfunction]
 pub(crate) fn exact_sum(py: Python<'_>, values: PyReadonlyArray1<'_, f64>) -> f64 {

@@ -11,6 +11,7 @@ mod bootstrap;
 mod change;
 mod cluster;
 mod column;
+mod convex;
 mod correlation;
 mod double;
 mod error;
@@ -49,6 +50,7 @@ pub use bootstrap::{Bootstrapped, Contrast, Question, SampleOf, bootstrap, contr
 pub use change::{ChangeOptions, change_points, noise_scale};
 pub use cluster::{ClusterOptions, cluster_bootstrap};
 pub use column::{Leading, count_between, middle, value_of_key};
+pub use convex::convex_corners;
 pub use correlation::{autocorrelation, dependence, effective_size};
 pub use error::StatsError;
 pub use interval::{Interval, Intervals};

@@ -12,6 +12,7 @@ from steelyard import _native
 from steelyard.analyse.comparison.column import column_of, labels_of
 from steelyard.analyse.intervals.clustering import group_units, intraclass_share
 from steelyard.analyse.intervals.dependence import depends_on_order
+from steelyard.analyse.intervals.quantity import Kind
 from steelyard.errors import AnalysisError, UsageError
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ class InputSample:
         """Give the statistic of each cluster; of each value by itself without labels."""
         if self.clusters is None:
             return self.values
+        if quantity.kind is Kind.MEAN and self.size == np.unique(self.clusters).size:
+            return self.values[np.argsort(self.clusters)]  # the mean of one value
         return np.array([quantity.of(unit) for unit in self.units])
 
     def first_of_units(self, count: int) -> InputSample:

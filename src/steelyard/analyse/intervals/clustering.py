@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -90,8 +91,10 @@ def group_units(level: str, labels: NDArray[np.int64], values: NDArray[np.float6
     if np.any(labels[1:] < labels[:-1]):
         order = np.argsort(labels, kind="stable")
         labels, values = labels[order], values[order]
-    starts = np.flatnonzero(labels[1:] != labels[:-1]) + 1
-    return Units(level, tuple(np.split(values, starts)) if values.size else ())
+    starts = (np.flatnonzero(labels[1:] != labels[:-1]) + 1).tolist()
+    # Slices: `numpy.split` takes ten times as long.
+    bounds = pairwise([0, *starts, values.size]) if values.size else ()
+    return Units(level, tuple(values[begin:end] for begin, end in bounds))
 
 
 def intraclass_share(units: Units) -> float | None:

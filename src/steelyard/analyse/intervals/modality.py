@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from steelyard import _native
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -118,8 +120,8 @@ def dip(ascending: Array) -> float:
     low, high, found = 0, count - 1, 0.5 / count
     while high > low:
         inside = slice(low, high + 1)
-        minorant = _corners(ascending[inside], below[inside]) + low
-        majorant = _corners(ascending[inside], -above[inside]) + low
+        minorant = _native.convex_corners(ascending[inside], below[inside]) + low
+        majorant = _native.convex_corners(ascending[inside], -above[inside]) + low
         under = np.interp(ascending[inside], ascending[minorant], below[minorant])
         over = np.interp(ascending[inside], ascending[majorant], above[majorant])
         corners = np.union1d(minorant, majorant)
@@ -135,17 +137,3 @@ def dip(ascending: Array) -> float:
             break
         low, high = begin, end
     return found
-
-
-def _corners(x: Array, y: Array) -> NDArray[np.int64]:
-    """Give the positions of the corners of the greatest convex function below the points."""
-    kept: list[int] = []
-    for place in range(x.size):
-        while len(kept) > 1:
-            before, last = kept[-2], kept[-1]
-            rise = (y[last] - y[before]) * (x[place] - x[last])
-            if rise < (y[place] - y[last]) * (x[last] - x[before]):
-                break
-            kept.pop()
-        kept.append(place)
-    return np.array(kept)

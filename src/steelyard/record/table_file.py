@@ -251,7 +251,12 @@ def read_table(path: Path, schema: str) -> pa.Table:
 
 
 def read_batches(
-    path: Path, schema: str, expected: pa.Schema, *, with_codes: bool = False
+    path: Path,
+    schema: str,
+    expected: pa.Schema,
+    *,
+    with_codes: bool = False,
+    within: tuple[str, int, int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read a recorded file a part at a time.
 
@@ -265,6 +270,9 @@ def read_batches(
         The columns that are read, with their types; others are passed over.
     with_codes : bool
         Whether texts that the file has as codes come as `CODED`, so that no text is made for each row.
+    within : (str, int, int) or None
+        A column of whole numbers and the least and the greatest of interest: row groups that have none of
+        them, as the footer says, are not read.
 
     Yields
     ------
@@ -287,9 +295,22 @@ def read_batches(
             _decode_names(found)
             _require_schema(path, found.metadata, schema)
             require_columns(path, found.empty_table(), coded_schema(expected, coded))
-            for batch in file.iter_batches(ROWS_PER_GROUP, columns=expected.names, use_threads=False):
+            groups = [place for place in range(file.num_row_groups) if _may_hold(file, place, within)]
+            for batch in file.iter_batches(
+                ROWS_PER_GROUP, row_groups=groups, columns=expected.names, use_threads=False
+            ):
                 batch.validate(full=True)
                 yield batch
+
+
+def _may_hold(file: pq.ParquetFile, group: int, within: tuple[str, int, int] | None) -> bool:
+    """Whether a row group may have a number of the range."""
+    if within is None:
+        return True
+    name, least, greatest = within
+    column = file.metadata.row_group(group).column(file.schema_arrow.names.index(name))
+    found = column.statistics
+    return found is None or not found.has_min_max or (found.min <= greatest and found.max >= least)
 
 
 def _coded_columns(content: pa.BufferReader, expected: pa.Schema) -> list[str]:

@@ -7,6 +7,7 @@ import json
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -199,7 +200,7 @@ def read_runs(result: Path) -> pa.Table:
     return _read_runs_like(result / RUNS_NAME, RUNS_SCHEMA, runs_schema((), {}))
 
 
-def read_run_columns(result: Path, columns: Sequence[str]) -> pa.Table:
+def read_run_columns(result: Path, columns: Sequence[str], cells: Collection[int] | None = None) -> pa.Table:
     """Read some columns of ``runs.parquet``: of 10^7 runs all are gigabytes.
 
     Parameters
@@ -208,6 +209,8 @@ def read_run_columns(result: Path, columns: Sequence[str]) -> pa.Table:
         Result folder.
     columns : sequence of str
         Names of the columns.
+    cells : collection of int or None
+        The cells whose runs are wanted, where ``cell`` is among the columns; ``None`` for all.
 
     Raises
     ------
@@ -216,7 +219,25 @@ def read_run_columns(result: Path, columns: Sequence[str]) -> pa.Table:
     """
     expected = runs_schema((), {})
     wanted = pa.schema([expected.field(name) for name in columns])
-    return pa.Table.from_batches(read_batches(result / RUNS_NAME, RUNS_SCHEMA, wanted), wanted)
+    path = result / RUNS_NAME
+    if cells is None:
+        return pa.Table.from_batches(read_batches(path, RUNS_SCHEMA, wanted), wanted)
+    chosen = np.unique(np.fromiter(cells, np.int32, len(cells)))
+    within = ("cell", int(chosen[0]), int(chosen[-1])) if chosen.size else ("cell", 0, -1)
+    parts = read_batches(path, RUNS_SCHEMA, wanted, within=within)
+    own = (part.filter(pa.array(np.isin(part["cell"].to_numpy(), chosen))) for part in parts)
+    return pa.Table.from_batches(own, wanted)
+
+
+def count_runs(result: Path) -> int:
+    """Count the rows of ``runs.parquet``, without reading them.
+
+    Raises
+    ------
+    DataError
+        If it is absent or damaged.
+    """
+    return count_rows(result / RUNS_NAME, RUNS_SCHEMA)
 
 
 def read_attempts(result: Path) -> pa.Table:

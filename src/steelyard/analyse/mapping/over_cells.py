@@ -70,7 +70,18 @@ def split(items: Sequence[Part], over: OverCells) -> list[Sequence[Part]]:
     >>> split([1, 2, 3], InTurn())
     [[1, 2, 3]]
     """
-    count = min(len(items), 1 if over.workers == 1 else PARTS_PER_WORKER * over.workers)
+    return equal_parts(items, 1 if over.workers == 1 else PARTS_PER_WORKER * over.workers)
+
+
+def equal_parts(items: Sequence[Part], count: int) -> list[Sequence[Part]]:
+    """Cut items into so many parts at most, whose sizes differ by one at most.
+
+    Examples
+    --------
+    >>> equal_parts([1, 2, 3], 2)
+    [[1], [2, 3]]
+    """
+    count = min(len(items), count)
     bounds = [len(items) * place // count for place in range(count + 1)] if count else [0]
     return [items[begin:end] for begin, end in pairwise(bounds)]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from steelyard.analyse.mapping.over_cells import IN_TURN, split
+from steelyard.analyse.mapping.over_cells import IN_TURN, equal_parts, split
 from steelyard.errors import AnalysisError
 from steelyard.model import FindingSet
 from steelyard.record.seal import hash_tables
+from steelyard.record.tables import count_runs
 from steelyard.studies.analysis_options import AnalysisOptions, read_options, write_options
 from steelyard.studies.analysis_parts import with_unique_ids
 from steelyard.studies.finding_tables import write_claim_tables
@@ -17,11 +18,13 @@ from steelyard.studies.imported.comparisons import comparisons, pairs_of
 from steelyard.studies.study_plan import plan_of_study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from steelyard.analyse.mapping.over_cells import OverCells
     from steelyard.model import Finding, Plan
+
+Part = TypeVar("Part")
 
 METHOD_VERSION: Final = 8
 """Raised whenever a change of the analysis alters numbers.
@@ -32,6 +35,10 @@ METHOD_VERSION: Final = 8
 6: of runs of unequal length as many values count as make them of one kind; short runs weigh in the guarantee.
 8: intervals of amounts that are never negative end at zero.
 """
+
+MOST_RUNS: Final = 2_000_000
+"""Runs that are read at once; of more the ids and labels alone take more memory than the analysis."""
+RUNS_PER_PART: Final = 500_000
 
 TABLES: Final = {"cell": "cells", "comparison": "comparisons", "published_value": "published"}
 
@@ -54,10 +61,16 @@ def analyse(result: Path, options: AnalysisOptions | None = None, over: OverCell
 
 def _claims(result: Path, plan: Plan, options: AnalysisOptions, over: OverCells) -> Iterator[Finding]:
     margin = options.margin_percent / 100
-    source = Source(result.resolve(), is_whole=over.workers == 1)
+    runs = count_runs(result)
+    in_parts = over.workers == 1 and runs > MOST_RUNS
+    source = Source(result.resolve(), plan, is_whole=over.workers == 1 and not in_parts)
+
+    def cut(items: Sequence[Part]) -> list[Sequence[Part]]:
+        return equal_parts(items, runs // RUNS_PER_PART) if in_parts else split(items, over)
+
     labels = block_labels(plan)
     describing = [
-        DescribeCells(source, part, plan.seed, margin, labels) for part in split(range(len(plan.cells)), over)
+        DescribeCells(source, part, plan.seed, margin, labels) for part in cut(range(len(plan.cells)))
     ]
     described = Described()
     for part in over.map(describing):
@@ -66,7 +79,7 @@ def _claims(result: Path, plan: Plan, options: AnalysisOptions, over: OverCells)
     yield from described.findings
     pairs = pairs_of(described.samples, plan)
     keys = [(key_of(first), key_of(second)) for _, first, second in pairs]
-    tested = over.map([CompareCells(source, part, margin) for part in split(keys, over)])
+    tested = over.map([CompareCells(source, part, margin) for part in cut(keys)])
     yield from comparisons(pairs, [each for part in tested for each in part])
     has_failed = any(sample.failed for sample in described.samples)
     for _, each in described.published_of_all if has_failed else described.published:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from steelyard.model import Finding
+    from steelyard.model import Finding, Plan
     from steelyard.studies.imported.comparisons import Tested
     from steelyard.studies.imported.samples import Sample
 
@@ -42,11 +42,14 @@ class Source:
     ----------
     result : Path
         Result folder.
+    plan : Plan or None
+        Its plan; ``None``: not read yet.
     is_whole : bool
         Whether all cells are read at once.
     """
 
     result: Path
+    plan: Plan | None
     is_whole: bool
     _kept: dict[tuple[int, ...] | None, Samples] = field(default_factory=dict)
 
@@ -69,14 +72,16 @@ class Source:
         return [[cell] for cell in cells]
 
     def _read(self, cells: Sequence[int] | None, *, with_failed: bool = False) -> Samples:
-        plan = read_plan(self.result / "plan.json")
-        return samples_of_cells(self.result, plan, cells, with_failed=with_failed)
+        if self.plan is None:
+            self.plan = read_plan(self.result / "plan.json")
+        return samples_of_cells(self.result, self.plan, cells, with_failed=with_failed)
 
     def __getstate__(self) -> tuple[Path, bool]:
         return self.result, self.is_whole
 
     def __setstate__(self, state: tuple[Path, bool]) -> None:
         self.result, self.is_whole = state
+        self.plan = None
         self._kept = {}
 
 

@@ -76,8 +76,8 @@ class Sample:
         return int(self.sizes.sum())
 
     def without_values(self) -> Sample:
-        """Give everything but the values."""
-        return replace(self, values=np.empty(0))
+        """Give how many values there are and of which blocks, as one run."""
+        return replace(self, values=np.empty(0), sizes=np.array([self.count]), blocks=np.unique(self.blocks))
 
     @property
     def runs(self) -> tuple[NDArray[np.float64], ...]:
@@ -121,8 +121,7 @@ class Sample:
 
 def needed_bytes(result: Path, cells: Collection[int], row_bytes: int = DESCRIBING) -> int:
     """Estimate what computing something of cells takes, from the footers of the tables."""
-    runs = pl.DataFrame(read_run_columns(result, ("run_id", "cell")))
-    own = runs.filter(pl.col("cell").is_in(list(cells)))["run_id"].to_list()
+    own = read_run_columns(result, ("run_id", "cell"), cells)["run_id"].to_pylist()
     return row_bytes * RunRows(result, own).rows
 
 
@@ -251,9 +250,7 @@ def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Recor
 def _sorted_runs(result: Path, cells: Collection[int] | None) -> pl.DataFrame:
     """Give the runs by cell, block, batch, launch and worker; as they are where that is their order."""
     keys = ("cell", "block", "batch", "iteration", "worker")
-    runs = pl.DataFrame(read_run_columns(result, ("run_id", *keys, "status")))
-    if cells is not None:
-        runs = runs.filter(pl.col("cell").is_in(list(cells)))
+    runs = pl.DataFrame(read_run_columns(result, ("run_id", *keys, "status"), cells))
     # Not always sorted: that takes the table twice.
     return (
         runs

@@ -12,7 +12,7 @@ import pytest
 
 from steelyard.analyse.mapping.over_cells import split
 from steelyard.cli import execute
-from steelyard.studies.imported import cell_tasks
+from steelyard.studies.imported import analysis, cell_tasks
 from steelyard.studies.imported.analysis import analyse
 
 if TYPE_CHECKING:
@@ -82,6 +82,21 @@ def test_scattered_cells_give_the_same_files(
     copy = shutil.copytree(result, result.with_name("copy"))
     analyse(result)
     analyse(copy, None, Scattered())
+    require_same_files(result, copy)
+
+
+def test_cells_that_are_read_in_parts_give_the_same_files(
+    result: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = shutil.copytree(result, result.with_name("copy"))
+    analyse(result)
+    monkeypatch.setattr(analysis, "MOST_RUNS", 0)
+    monkeypatch.setattr(analysis, "RUNS_PER_PART", 2)
+    analyse(copy)
+    require_same_files(result, copy)
+
+
+def require_same_files(result: Path, copy: Path) -> None:
     files = sorted(path.relative_to(result) for path in result.rglob("*") if path.is_file())
     assert [path.suffix for path in files].count(".csv") == 3
     for path in files:

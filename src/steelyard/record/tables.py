@@ -200,8 +200,10 @@ def read_runs(result: Path) -> pa.Table:
     return _read_runs_like(result / RUNS_NAME, RUNS_SCHEMA, runs_schema((), {}))
 
 
-def read_run_columns(result: Path, columns: Sequence[str], cells: Collection[int] | None = None) -> pa.Table:
-    """Read some columns of ``runs.parquet``: of 10^7 runs all are gigabytes.
+def run_batches(
+    result: Path, columns: Sequence[str], cells: Collection[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Read some columns of ``runs.parquet`` a part at a time: of 10^7 runs all are gigabytes.
 
     Parameters
     ----------
@@ -221,12 +223,12 @@ def read_run_columns(result: Path, columns: Sequence[str], cells: Collection[int
     wanted = pa.schema([expected.field(name) for name in columns])
     path = result / RUNS_NAME
     if cells is None:
-        return pa.Table.from_batches(read_batches(path, RUNS_SCHEMA, wanted), wanted)
+        yield from read_batches(path, RUNS_SCHEMA, wanted)
+        return
     chosen = np.unique(np.fromiter(cells, np.int32, len(cells)))
     within = ("cell", int(chosen[0]), int(chosen[-1])) if chosen.size else ("cell", 0, -1)
-    parts = read_batches(path, RUNS_SCHEMA, wanted, within=within)
-    own = (part.filter(pa.array(np.isin(part["cell"].to_numpy(), chosen))) for part in parts)
-    return pa.Table.from_batches(own, wanted)
+    for part in read_batches(path, RUNS_SCHEMA, wanted, within=within):
+        yield part.filter(pa.array(np.isin(part["cell"].to_numpy(), chosen)))
 
 
 def count_runs(result: Path) -> int:

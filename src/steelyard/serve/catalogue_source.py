@@ -164,7 +164,9 @@ class FolderResults(Results):
             found = await super().entry(identifier)
         stamp = await asyncio.to_thread(stamp_of, found.folder)
         is_as_known = found.state == "missing" or stamp == self._known.get(found.folder)
-        lacks_verdict = found.state == "complete" and not found.verdict and found.folder not in self._said
+        # Where the list says a problem, such as findings that are too large for it, there is no verdict.
+        is_owed = found.state == "complete" and not found.verdict and not found.problem
+        lacks_verdict = is_owed and found.folder not in self._said
         if is_as_known and not lacks_verdict:
             return found
         self._known[found.folder] = stamp
@@ -185,14 +187,15 @@ class FolderResults(Results):
                 return
             found = await asyncio.to_thread(_stamps, self._folder)
             changed = [each for each, stamp in found.items() if self._known.get(each) != stamp]
+            owed: list[Path] = []
             for begin in range(0, len(changed), _TOGETHER):
                 part = changed[begin : begin + _TOGETHER]
-                await self._computing.run(_register, self._file, part, says_verdict=False)
+                owed += await self._computing.run(_register, self._file, part, says_verdict=False)
                 self._known |= {each: found[each] for each in part}
                 self._said -= set(part)
             self._looked_s = time.monotonic()
-        if changed and (self._reading is None or self._reading.done()):
-            self._reading = asyncio.create_task(self._read(changed))
+        if owed and (self._reading is None or self._reading.done()):
+            self._reading = asyncio.create_task(self._read(owed))
 
     async def _read(self, folders: list[Path]) -> None:
         for folder in folders:
@@ -208,6 +211,9 @@ def _stamps(folder: Path) -> dict[Path, str]:
     return {each: stamp_of(each) for each in find_results(folder, _DEEPEST, _MOST_FOLDERS)}
 
 
-def _register(address: str, folders: Iterable[Path], *, says_verdict: bool) -> None:
+def _register(address: str, folders: Iterable[Path], *, says_verdict: bool) -> list[Path]:
+    """Put folders into the catalogue; give those that have findings to make a sentence of."""
+    read = [read_folder(each, says_verdict=says_verdict) for each in folders]
     with Catalogue.at(address) as catalogue:
-        catalogue.put([read_folder(each, says_verdict=says_verdict) for each in folders])
+        catalogue.put(read)
+    return [each.entry.folder for each in read if each.verdicts]

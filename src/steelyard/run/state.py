@@ -46,8 +46,9 @@ def _base_folder(variable: str, below_home: str, environment: Mapping[str, str] 
     if chosen.is_absolute():
         return chosen
     try:
-        return Path(environment.get("HOME") or Path.home()) / below_home
-    except RuntimeError as error:
+        home = Path.home() if environment is os.environ else Path(environment["HOME"])
+        return home / below_home
+    except (RuntimeError, KeyError) as error:
         message = f"cannot find your home folder: {error}"
         raise CapabilityError(message, hint=f"set HOME or {variable}", code="capability.home") from error
 

@@ -127,7 +127,7 @@ def test_pairs_need_nodes_that_have_names(tmp_path: Path, env: dict[str, str]) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", ["submitter", "slurmd"])
+@pytest.mark.parametrize("fault", ["submitter", "slurmd", "slurmctld"])
 def test_what_dies_is_measured_again_and_nothing_twice(
     tmp_path: Path, cluster: Cluster, env: dict[str, str], fault: str
 ) -> None:
@@ -142,9 +142,10 @@ def test_what_dies_is_measured_again_and_nothing_twice(
         done = execute(["run", "communication", "--resume", "--out", str(result)], env)
         assert done.returncode == 0, done.stderr
     else:
-        cluster.kill("n2")
+        name = "n2" if fault == "slurmd" else fault
+        cluster.kill(name)
         time.sleep(12)  # beyond SlurmdTimeout the controller gives the node up
-        cluster.start("n2")
+        cluster.start(name)
         _, said = process.communicate(timeout=LONGEST_S)
         assert process.returncode == 0, said
     check_pairs(result, ["n1:n2", "n2:n3"])

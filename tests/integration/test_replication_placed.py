@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fixtures import slurm_cluster, ssh_hosts
-from integration.study_process import check_whole, completed, environment, execute, start
+from integration.study_process import (
+    check_whole,
+    completed,
+    environment,
+    execute,
+    recorded,
+    start,
+    started,
+    wait_for_batches,
+)
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
 from steelyard.record.tables import read_runs
@@ -19,7 +30,6 @@ from steelyard.studies.replication.programs import BENCHMARKS, find_programs
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
-    from pathlib import Path
 
     from fixtures.slurm_cluster import Cluster
     from fixtures.ssh_hosts import Hosts
@@ -177,6 +187,57 @@ def test_what_a_host_lacks_that_went_away_is_run_by_the_others(tmp_path: Path, h
     left = runs_of_hosts(result)
     assert len(left) in {DEVICES - 1, DEVICES}
     assert read_findings(result / "findings.json").of("comparison")
+
+
+@pytest.mark.needs_ssh_hosts
+@pytest.mark.slow
+@pytest.mark.timeout(2 * LONGEST_S)
+def test_a_host_without_java_is_named_and_the_others_run_the_study(tmp_path: Path, hosts: Hosts) -> None:
+    lacking = next(iter(hosts.by_name.values()))
+    java = Path(str(shutil.which("java"))).resolve()
+    lacking.hide(java.parents[1])
+    try:
+        with environment() as env:
+            process = start(words_of(tmp_path, f"ssh:{hosts.write(tmp_path / 'hosts.toml')}"), env)
+            _, said = process.communicate(timeout=LONGEST_S)
+    finally:
+        lacking.kill()
+        lacking.start()
+    assert process.returncode == 0, said
+    assert f"host `{lacking.name}` is left out" in said
+    assert "`java` is not installed (repair: make deps-replication)" in said
+    assert len(runs_of_hosts(tmp_path / "r")) == DEVICES - 1
+
+
+@pytest.mark.needs_slurm
+@pytest.mark.slow
+@pytest.mark.timeout(2 * LONGEST_S)
+@pytest.mark.parametrize("fault", ["slurmctld", "slurmd", "drain"])
+def test_daemons_and_nodes_that_go_away_cost_no_launch_and_double_none(
+    tmp_path: Path, cluster: Cluster, slurm_env: dict[str, str], fault: str
+) -> None:
+    result = tmp_path / "r"
+    with started(words_of(tmp_path, "slurm:main"), slurm_env) as process:
+        wait_for_batches(process, result, 3)
+        before = recorded(result)
+        if fault == "drain":
+            cluster.ask("scontrol", "update", "nodename=n2", "state=drain", "reason=test")
+        else:
+            name = fault if fault == "slurmctld" else "n2"
+            cluster.kill(name)
+            time.sleep(12)  # beyond SlurmdTimeout the controller gives the node up
+            cluster.start(name)
+        try:
+            _, said = process.communicate(timeout=LONGEST_S)
+        finally:
+            if fault == "drain":
+                cluster.ask("scontrol", "update", "nodename=n2", "state=resume")
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+    assert len(runs_of_hosts(result)) >= DEVICES - 1
+    assert before <= recorded(result)
+    cluster.wait_idle()
+    assert cluster.ask("squeue", "--noheader") == ""
 
 
 def test_what_needs_several_devices_at_once_is_refused(tmp_path: Path) -> None:

@@ -351,7 +351,7 @@ def _lacking(folder: Path, plan: Plan) -> int:
 
 def _span(folder: Path, provenance: Provenance) -> tuple[datetime, datetime | None]:
     """Give when the first session began and the last one ended; those of hosts lie within it."""
-    sessions = [each for each in provenance.sessions if not each.host_id] or provenance.sessions
+    sessions = provenance.own_sessions
     started = _instant(sessions[0].begun_utc) if sessions else None
     if started is None:
         started = datetime.fromtimestamp(int((folder / PLAN_NAME).stat().st_mtime), UTC)

@@ -157,6 +157,11 @@ class Provenance:
     notes: tuple[str, ...] = ()
     schema: str = PROVENANCE_SCHEMA
 
+    @property
+    def own_sessions(self) -> tuple[Session, ...]:
+        """Those of the host that was asked: those of others lie within them, by clocks that may be wrong."""
+        return tuple(each for each in self.sessions if not each.host_id) or self.sessions
+
 
 def begin_provenance(plan: Plan, command_line: Iterable[str], *, host_id: str = "") -> Provenance:
     """Give the provenance of a session that begins now; other fields by `dataclasses.replace`.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _SYSTEM_STATE: Final = Path("/var/lib/steelyard")
 
@@ -21,25 +24,31 @@ def user_data_folder() -> Path:
     return _base_folder("XDG_DATA_HOME", ".local/share") / "steelyard"
 
 
-def cache_folder() -> Path:
+def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Give the folder of what can be made again, as the XDG base directory specification says.
+
+    Parameters
+    ----------
+    environment : mapping
+        Of the process that uses it.
 
     Raises
     ------
     CapabilityError
         If there is neither such a folder nor a home.
     """
-    return _base_folder("XDG_CACHE_HOME", ".cache") / "steelyard"
+    return _base_folder("XDG_CACHE_HOME", ".cache", environment) / "steelyard"
 
 
-def _base_folder(variable: str, below_home: str) -> Path:
+def _base_folder(variable: str, below_home: str, environment: Mapping[str, str] = os.environ) -> Path:
     """Give a base folder; a relative path in its variable is to be ignored."""
-    chosen = Path(os.environ.get(variable, ""))
+    chosen = Path(environment.get(variable, ""))
     if chosen.is_absolute():
         return chosen
     try:
-        return Path.home() / below_home
-    except RuntimeError as error:
+        home = Path.home() if environment is os.environ else Path(environment["HOME"])
+        return home / below_home
+    except (RuntimeError, KeyError) as error:
         message = f"cannot find your home folder: {error}"
         raise CapabilityError(message, hint=f"set HOME or {variable}", code="capability.home") from error
 

@@ -9,6 +9,8 @@ import pytest
 from fixtures.outcomes import make_plan
 from steelyard.errors import DataError
 from steelyard.record.provenance import (
+    Provenance,
+    Session,
     begin_provenance,
     continue_provenance,
     end_session,
@@ -40,6 +42,14 @@ def test_versions_of_everything_that_can_change_a_number_are_there() -> None:
         "pyarrow",
         "launcher",
     }
+
+
+def test_sessions_of_other_hosts_do_not_say_when_a_study_was_asked_for() -> None:
+    asked = Session(("run",), "2026-01-01T00:00:00+00:00", "", "2026-01-01T01:00:00+00:00")
+    resumed, ahead = replace(asked, command_line=("resume",)), replace(asked, host_id="far")
+    found = Provenance("s", "p", 1, sessions=(asked, resumed, ahead))
+    assert [each.command_line for each in found.own_sessions] == [("run",), ("resume",)]
+    assert replace(found, sessions=(ahead,)).own_sessions == (ahead,)
 
 
 def test_a_resumed_study_has_several_sessions_and_only_ended_ones_have_an_end() -> None:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import CapabilityError, RunError
+from steelyard.errors import CapabilityError, RunError, UsageError
 from steelyard.model.document import read_document, write_document
 from steelyard.run.hosts.engine import Pending, part_command
 from steelyard.run.isolation.attempt import attempt, installed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from steelyard.run.isolation.attempt import Attempt
@@ -28,21 +28,26 @@ USUAL_ARRAY: Final = 1001
 ANSWER_S: Final = 60.0
 AGAIN_S: Final = 10.0
 """Between two attempts to submit what was not taken."""
-FIXED: Final = (
-    "--array",
-    "-a",
-    "--job-name",
-    "-J",
-    "--output",
-    "-o",
-    "--error",
-    "-e",
-    "--wrap",
-    "--parsable",
-)
+FIXED: Final = ("--array", "--job-name", "--output", "--error", "--wrap", "--parsable")
 """What Steelyard says to sbatch itself."""
+PARTITION: Final = "--partition"
+NODES: Final = "--nodes"
 NODE_LIST: Final = "--nodelist"
 EXCLUDE: Final = "--exclude"
+_LONG: Final = {
+    "-A": "--account",
+    "-C": "--constraint",
+    "-J": "--job-name",
+    "-N": NODES,
+    "-a": "--array",
+    "-e": "--error",
+    "-o": "--output",
+    "-p": PARTITION,
+    "-t": "--time",
+    "-w": NODE_LIST,
+    "-x": EXCLUDE,
+}
+"""Short names of the options that are read here; each has a value."""
 _LOST: Final = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT"})
 """States in which Slurm waits for an administrator."""
 _HELD: Final = "requeued held"
@@ -101,6 +106,8 @@ class SlurmEngine:
 
     Raises
     ------
+    UsageError
+        If an option has no value.
     CapabilityError
         If Slurm is not installed, does not answer, or an option is one that Steelyard sets itself.
     """
@@ -108,6 +115,7 @@ class SlurmEngine:
     is_here: Final = False
 
     def __init__(self, words: Sequence[str], folder: Path) -> None:
+        words = spelled_out(words)
         taken = [word for word in words if word.partition("=")[0] in FIXED]
         if taken:
             message = f"cannot give `{taken[0]}` to sbatch: Steelyard sets it itself"
@@ -126,6 +134,7 @@ class SlurmEngine:
         self._not_taken = ""
         self._again_s = 0.0
         self._width = self._largest = 0
+        self._anywhere: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -135,18 +144,32 @@ class SlurmEngine:
     @property
     def width(self) -> int:
         """Nodes that could take a part now or later; as before while the controller does not answer."""
-        self._width = len(self._nodes("--responding", known=self._width)) or self._width or 1
+        answering = self._nodes("--responding", known=self._width)
+        self._width = len(self._chosen(answering)) or self._width or 1
         return self._width
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Nodes of the partition, those of `--nodelist` where that is given, without `--exclude`."""
+        """Nodes of the partition, those of `--nodelist` where that is given, without `--exclude`.
+
+        Raises
+        ------
+        UsageError
+            If one of the list is not there.
+        """
+        nodes = self._nodes()
+        if absent := [name for name in self._expanded(NODE_LIST) if name not in nodes]:
+            message = f"`{NODE_LIST}` names the node `{absent[0]}`, which is not there"
+            raise UsageError(message, hint=f"nodes: {', '.join(nodes)}", code="usage.placement")
+        return self._chosen(nodes)
+
+    def _chosen(self, nodes: Iterable[str]) -> tuple[str, ...]:
         named, excluded = (self._expanded(option) for option in (NODE_LIST, EXCLUDE))
-        return tuple(name for name in named or self._nodes() if name not in excluded)
+        return tuple(name for name in nodes if name not in excluded and (not named or name in named))
 
     def _nodes(self, *words: str, known: int = 0) -> tuple[str, ...]:
-        chosen = [word for word in self._words if word.startswith(("--partition", "-p"))]
-        said = self._ask(["sinfo", "--noheader", "--Node", "--format=%N", *words, *chosen], known=known)
+        partition = [word for word in self._words if word.startswith(f"{PARTITION}=")]
+        said = self._ask(["sinfo", "--noheader", "--Node", "--format=%N", *words, *partition], known=known)
         return tuple(dict.fromkeys((said or "").split()))
 
     def _expanded(self, option: str) -> tuple[str, ...]:
@@ -257,15 +280,24 @@ class SlurmEngine:
             "--open-mode=append",
             f"--job-name={array.name}",
             f"--output={self._folder}/slurm-%A_%a.txt",
-            *(self._words if not hosts else self._words_for(hosts)),
+            *(self._words_for(hosts) if hosts else self._words_anywhere()),
         ]
         return attempt(words, timeout_s=ANSWER_S, text=script)
 
     def _words_for(self, hosts: Sequence[str]) -> tuple[str, ...]:
         """Give the options of jobs that have certain nodes, in place of what is said about nodes."""
-        about_nodes = (NODE_LIST, EXCLUDE, "--nodes")
+        about_nodes = (NODE_LIST, EXCLUDE, NODES)
         others = (word for word in self._words if word.partition("=")[0] not in about_nodes)
-        return (*others, f"--nodes={len(hosts)}", f"{NODE_LIST}={','.join(hosts)}")
+        return (*others, f"{NODES}={len(hosts)}", f"{NODE_LIST}={','.join(hosts)}")
+
+    def _words_anywhere(self) -> tuple[str, ...]:
+        """Give the options of jobs that have one node: of a list of nodes, sbatch gives each job all."""
+        if not self._anywhere and len(self._expanded(NODE_LIST)) > 1:
+            kept = self.names
+            others = ",".join(name for name in self._nodes() if name not in kept)
+            words = (word for word in self._words if word.partition("=")[0] not in (NODE_LIST, EXCLUDE))
+            self._anywhere = (*words, f"{NODES}=1", *([f"{EXCLUDE}={others}"] if others else []))
+        return self._anywhere or self._words
 
     def _largest_array(self) -> int:
         """Give the site's limit, which is asked for once."""
@@ -287,6 +319,35 @@ class SlurmEngine:
         message = f"cannot reach Slurm: `{command[0]}`: {said.last_words}"
         hint = "does `squeue` answer on this host?"
         raise CapabilityError(message, hint=hint, code="capability.slurm")
+
+
+def spelled_out(words: Iterable[str]) -> tuple[str, ...]:
+    """Write the options of sbatch that are read here in one way, whichever of its ways they were given in.
+
+    Raises
+    ------
+    UsageError
+        If one has no value.
+
+    Examples
+    --------
+    >>> spelled_out(["-w", "n1", "-pmain", "--exclude", "n2", "--time=5", "--mem", "2G"])
+    ('--nodelist=n1', '--partition=main', '--exclude=n2', '--time=5', '--mem', '2G')
+    """
+    found, left = [], iter(words)
+    for word in left:
+        name, equals, value = word.partition("=")
+        if word[:2] in _LONG:
+            name, value = _LONG[word[:2]], word[2:]
+        elif name not in _LONG.values():
+            found.append(word)
+            continue
+        value = value or ("" if equals else next(left, ""))
+        if not value:
+            message = f"cannot give `{word}` to sbatch: it has no value"
+            raise UsageError(message, hint=f"write `{name}=VALUE`", code="usage.placement")
+        found.append(f"{name}={value}")
+    return tuple(found)
 
 
 def _refused(said: Attempt) -> RunError:

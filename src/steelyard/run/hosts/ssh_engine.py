@@ -397,7 +397,8 @@ class SshEngine:
     @staticmethod
     def _require_recording(watched: _Watched, part: Path) -> None:
         """Leave out a host whose parts end before they record anything: it would take one after another."""
-        watched.empty = 0 if any(part.glob(f"starts/*/{JOURNAL}")) else watched.empty + 1
+        journals = part.glob(f"starts/*/{JOURNAL}")
+        watched.empty = 0 if any(each.stat().st_size for each in journals) else watched.empty + 1
         if watched.empty < STRIKES:
             return
         output = part / OUTPUT

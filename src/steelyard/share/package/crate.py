@@ -233,7 +233,7 @@ _NOT_INPUTS: Final = frozenset(
 
 
 def _execution(story: Story, inputs: Sequence[str], outputs: Sequence[str]) -> Entity:
-    sessions, origins = story.provenance.sessions, story.provenance.origins
+    sessions, origins = story.provenance.own_sessions, story.provenance.origins
     imported = origins or ((story.provenance.origin,) if story.provenance.origin else ())
     name = f"Run of the study {story.plan.study}"
     objects = [{"@id": id_of(each)} for each in inputs]

@@ -96,7 +96,7 @@ def describing_parts(result: Path, statement: Statement, parts: Sequence[Part]) 
 def _story(plan: Plan, provenance: Provenance, statement: Statement) -> Story:
     about = statement.said()
     question = installed(plan.study).question
-    ended = [session.ended_utc or session.begun_utc for session in provenance.sessions]
+    ended = [session.ended_utc or session.begun_utc for session in provenance.own_sessions]
     published = about.date or (ended[-1][:10] if ended else _NOT_DATED)
     machine = provenance.host.get("cpu_model")
     recorded = f" Recorded on {machine}." if machine else ""

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from steelyard.design.seeds import Purpose, generator
+from steelyard.errors import CapabilityError
+from steelyard.studies.placed.part import NODE_VARIABLE
 from steelyard.studies.replication.budget import placed_on
 from steelyard.studies.replication.configurations import configurations_of
 from steelyard.studies.replication.devices.engines import container_engines
 from steelyard.studies.replication.experiment_record import EXPERIMENT_FILE, FORMAT
 from steelyard.studies.replication.options import options_of
+from steelyard.studies.replication.programs import absence, find_programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,8 +34,11 @@ def run_inputs(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
     Raises
     ------
     CapabilityError
-        If the engine does not start any more.
+        If this host lacks a program of a run that was planned for it from elsewhere, or the engine does not
+        start any more.
     """
+    if placed_on(plan):
+        _require_programs(plan)
     documents = _Documents(plan)
     used = plan.options["container"]
     with container_engines([str(used)] if used and _uses_containers(plan) else []) as engines:
@@ -42,6 +49,20 @@ def run_inputs(plan: Plan) -> Iterator[Callable[[Batch, Path], None]]:
             (folder / EXPERIMENT_FILE).write_text(f"{text}\n", encoding="utf-8")
 
         yield write_inputs
+
+
+def _require_programs(plan: Plan) -> None:
+    """Refuse a host on which runs would fail one after another."""
+    for cell in plan.cells:
+        if cell.execution is None:
+            continue
+        experiment, configuration = cell.levels["experiment"], cell.levels["configuration"]
+        lacking = absence(experiment, configuration, find_programs(cell.execution.environment))
+        if lacking is not None:
+            host = os.environ.get(NODE_VARIABLE) or platform.node()
+            message = f"cannot run {experiment} {configuration} on host `{host}`: {lacking}"
+            hint = "install it there, or leave the host out"
+            raise CapabilityError(message, hint=hint, code="capability.replication")
 
 
 def _uses_containers(plan: Plan) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from steelyard.studies.replication.configurations import OWN
 from steelyard.studies.replication.devices.placement import artefacts_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
 REPAIR: Final = "make deps-replication"
 POSTGRES_FOLDERS: Final = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
@@ -36,12 +37,13 @@ class Programs:
     built: Collection[str]
 
 
-def find_programs() -> Programs:
-    """Look for the programs on this host."""
-    installed = {name for name in ("java", "postgres") if shutil.which(name)}
+def find_programs(environment: Mapping[str, str] = os.environ) -> Programs:
+    """Look for the programs on this host, where a process with such variables would."""
+    path = environment.get("PATH")
+    installed = {name for name in ("java", "postgres") if shutil.which(name, path=path)}
     if any(list(Path("/").glob(f"{pattern[1:]}/postgres")) for pattern in POSTGRES_FOLDERS):
         installed.add("postgres")
-    folder = artefacts_folder()
+    folder = artefacts_folder(environment)
     built = {name for name in (BENCHMARKS, SERVICE, PYTHON) if _holds_something(folder / name)}
     return Programs(frozenset(installed), frozenset(built))
 

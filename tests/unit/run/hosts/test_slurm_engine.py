@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from steelyard.errors import RunError
+from steelyard.errors import RunError, SteelyardError, UsageError
 from steelyard.run.hosts import slurm
 from steelyard.run.hosts.slurm import ARRAYS_NAME, SlurmEngine
 
@@ -20,6 +20,7 @@ PROGRAMS = {
     # Each line of `refusals` is one answer that is not given yet.
     "sbatch": """
 cat > /dev/null
+echo "$*" >> "$SITE/asked"
 if [ -s "$SITE/refusals" ]; then
     head -n 1 "$SITE/refusals" >&2; sed -i 1d "$SITE/refusals"; exit 1
 fi
@@ -28,8 +29,8 @@ for task in $(seq 0 "$last"); do echo "$name|$task|7|PENDING|None" >> "$SITE/que
 """,
     "squeue": 'cat "$SITE/queue" 2> /dev/null || true',
     "scancel": 'echo "$*" >> "$SITE/cancelled"',
-    "sinfo": "echo n1; echo n2",
-    "scontrol": 'echo "MaxArraySize = 3"',
+    "sinfo": 'cat "$SITE/nodes"',
+    "scontrol": 'if [ "$2" = hostnames ]; then echo "$3" | tr , "\\n"; else echo "MaxArraySize = 3"; fi',
 }
 
 
@@ -43,6 +44,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (programs / name).chmod(0o755)
     place = tmp_path / "site"
     place.mkdir()
+    (place / "nodes").write_text("n1\nn2\n", encoding="utf-8")
     monkeypatch.setenv("PATH", str(programs), prepend=":")
     monkeypatch.setenv("SITE", str(place))
     monkeypatch.setattr(slurm, "AGAIN_S", 0.0)
@@ -136,3 +138,55 @@ def test_a_task_that_waits_for_an_administrator_is_cancelled_and_free(
     assert found is not None
     assert found.parts == {"part-1"}
     assert (site / "cancelled").read_text(encoding="utf-8") == "7\n"
+
+
+def words_of_jobs(site: Path) -> list[list[str]]:
+    return [line.split() for line in (site / "asked").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-p", "main", "-w", "n1,n2", "-x", "n3"),
+        ("-pmain", "-wn1,n2", "-xn3"),
+        ("--partition=main", "--nodelist", "n1,n2", "--exclude=n3"),
+    ],
+)
+def test_options_count_however_they_are_written(site: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    (site / "nodes").write_text("n1\nn2\nn3\nn4\n", encoding="utf-8")
+    engine = SlurmEngine(words, tmp_path / "placed")
+    assert engine.names == ("n1", "n2")
+    assert engine.width == 2
+    one, two = parts_in(tmp_path / "placed", 2)
+    engine.place([one])
+    engine.place([two], ["n2", "n1"])
+    anywhere, pair = words_of_jobs(site)
+    assert {"--partition=main", "--nodes=1", "--exclude=n3,n4"} <= set(anywhere), (
+        "sbatch would give both nodes to a job"
+    )
+    assert {"--partition=main", "--nodes=2", "--nodelist=n2,n1"} <= set(pair)
+    about_nodes = ("--nodes", "--nodelist", "--exclude", "-w", "-x")
+    assert [sum(word.startswith(about_nodes) for word in each) for each in (anywhere, pair)] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-w",), "cannot give `-w` to sbatch: it has no value"),
+        (("-a", "0-3"), "cannot give `--array=0-3` to sbatch: Steelyard sets it itself"),
+        (("-Jmine",), "cannot give `--job-name=mine` to sbatch: Steelyard sets it itself"),
+    ],
+)
+def test_options_that_cannot_be_given_are_said(
+    site: Path, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    assert site.exists()
+    with pytest.raises(SteelyardError, match=said):
+        SlurmEngine(words, tmp_path)
+
+
+def test_a_node_that_is_not_there_is_named(site: Path, tmp_path: Path) -> None:
+    assert site.exists()
+    with pytest.raises(UsageError, match="names the node `n9`, which is not there") as caught:
+        SlurmEngine(["-w", "n9"], tmp_path).names  # noqa: B018 - asking for it refuses
+    assert caught.value.hint == "nodes: n1, n2"

@@ -33,6 +33,10 @@ STEELYARD = """#!/bin/sh
 [ "$1" = --version ] && echo steelyard $VERSION && exit
 [ -e "$FOLDER/broken" ] && { echo "error: no disk"; exit 5; }
 start=$2/starts/n.00
+if [ -e "$FOLDER/unfit" ]; then
+  mkdir -p "$start"; echo {} > "$start/provenance.json"; : > "$start/journal.jsonl"
+  echo "error: no disk"; exit 5
+fi
 mkdir -p "$start"
 echo {} > "$start/provenance.json"
 echo begun > "$start/journal.jsonl"
@@ -169,10 +173,12 @@ def test_a_host_that_is_given_up_is_read_when_it_is_back(folder: Path, reason: s
     assert made.pending().lost == set()
 
 
-def test_a_host_whose_parts_record_nothing_does_not_take_them_all(folder: Path) -> None:
+@pytest.mark.parametrize("ends", ["broken", "unfit"])
+def test_a_host_whose_parts_record_nothing_does_not_take_them_all(folder: Path, ends: str) -> None:
+    """Whether or not a part had begun its journal."""
     made = engine(folder, "a")
     assert made.width == 1
-    (folder.parents[1] / "broken").touch()
+    (folder.parents[1] / ends).touch()
     made.place(parts(folder, 1, 2, 3, 4))
     with pytest.raises(
         CapabilityError, match="host `a` cannot run parts: it recorded nothing and said: no disk"

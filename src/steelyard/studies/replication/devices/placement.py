@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from steelyard.run.isolation.attempt import attempt
 from steelyard.run.state import cache_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from steelyard.run.isolation.attempt import Attempt
@@ -22,9 +23,9 @@ SIGNALLED: Final = 128
 """An exit status above it: the number of the signal that ended the program is added (sh's convention)."""
 
 
-def artefacts_folder() -> Path:
+def artefacts_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Give the folder of this host in which ``make deps-replication`` leaves what it builds."""
-    return cache_folder() / "replication"
+    return cache_folder(environment) / "replication"
 
 
 @dataclass(frozen=True, slots=True)

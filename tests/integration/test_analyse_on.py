@@ -56,6 +56,23 @@ from distributed import Status
 def dask_setup(worker):
     worker.status = Status.paused
 """
+LOSES_THE_VALUES = """
+from steelyard.analyse.mapping import dask_cluster
+
+class Lost:
+    def __init__(self, task):
+        self.name = task.name
+
+    def compute(self):
+        raise FileNotFoundError(2, "no values here")
+
+    def needed_bytes(self):
+        return 0
+
+def dask_setup(worker):
+    perform = dask_cluster._perform
+    dask_cluster._perform = lambda task, folder: perform(Lost(task), folder)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -277,6 +294,49 @@ class TestWithDask:
         with worker(address, tmp_path, "--memory-limit", "280MB"), waiting_for(address, 1):
             done = analyse(result, f"dask:{address}")
         require_refused(done, result, 6, "cannot compute cell", "each thread of a worker has 267")
+
+    def test_a_scheduler_that_falls_silent_is_said(
+        self,
+        result: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        from steelyard.analyse.mapping import dask_cluster  # noqa: PLC0415 - an extra
+
+        for name in ("SILENT_S", "ANSWER_S", "_LOOK_S"):
+            monkeypatch.setattr(dask_cluster, name, 1.0 if name != "ANSWER_S" else 3.0)
+        (tmp_path / "paused.py").write_text(NEVER_BEGINS, encoding="utf-8")
+        with (
+            scheduler(tmp_path) as place,
+            worker(place, tmp_path, "--preload", str(tmp_path / "paused.py")),
+            waiting_for(place, 1) as client,
+        ):
+            number = client.run_on_scheduler(os.getpid)
+
+            def stop_it_at_work() -> None:
+                wait_until(lambda: tasks_of(client) > 0)
+                os.kill(number, signal.SIGSTOP)
+
+            stopping = threading.Thread(target=stop_it_at_work)
+            stopping.start()
+            try:
+                assert execute(["analyse", str(result), "--on", f"dask:{place}"]) == 3
+            finally:
+                stopping.join()
+                os.kill(number, signal.SIGCONT)
+        said = capsys.readouterr().err
+        assert f"the scheduler at `{place}` does not answer any more" in said
+        assert "Traceback" not in said
+        assert not (result / "findings.json").exists()
+
+    def test_a_file_that_a_worker_cannot_read_is_named_with_the_worker(
+        self, result: Path, address: str, tmp_path: Path
+    ) -> None:
+        (tmp_path / "loses.py").write_text(LOSES_THE_VALUES, encoding="utf-8")
+        with worker(address, tmp_path, "--preload", str(tmp_path / "loses.py")), waiting_for(address, 1):
+            done = analyse(result, f"dask:{address}")
+        require_refused(done, result, 5, f"`{socket.gethostname()}` fails at cell", "no values here")
 
     @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
     def test_an_interrupted_analysis_writes_nothing(

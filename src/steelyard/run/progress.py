@@ -72,17 +72,18 @@ class Estimator:
             if now_s - computed_s < took_s * FORESIGHT_PAUSE:
                 return max(left_s - (now_s - computed_s), 0.0)
         cells = Counter(batch.cell for batch in islice(batches, begin, None))
-        left_s = sum(
-            count * self._expected(self._plan.cells[cell])
-            for cell, count in cells.items()
-            if cell not in left_out
-        )
+        counts: Counter[tuple[str, object]] = Counter()
+        for cell, count in cells.items():
+            if cell not in left_out:
+                counts[self._known(self._plan.cells[cell])] += count
+        # One median of each key: many cells that were not run yet share that of thousands of batches.
+        left_s = sum(count * statistics.median(self._seconds[key]) for key, count in counts.items())
         self._foreseen = (now_s, time.monotonic() - now_s, left_s)
         return left_s
 
-    def _expected(self, cell: Cell) -> float:
-        known = next(self._seconds[key] for key in _keys(cell) if self._seconds.get(key))
-        return statistics.median(known)
+    def _known(self, cell: Cell) -> tuple[str, object]:
+        """Give the closest key of a cell for which a batch is over."""
+        return next(key for key in _keys(cell) if self._seconds.get(key))
 
 
 def _keys(cell: Cell) -> tuple[tuple[str, object], ...]:

@@ -6,16 +6,17 @@ import asyncio
 import logging
 import platform
 import sys
+import time
+from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import uuid4
 
 import dask
 import distributed
-from distributed.client import FIRST_COMPLETED
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 from distributed.system import MEMORY_LIMIT
@@ -25,15 +26,21 @@ from steelyard.record.seal import hash_file
 from steelyard.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
     from pathlib import Path
 
     from steelyard.analyse.mapping.over_cells import CellTask, Found
+
+Answer = TypeVar("Answer")
 
 ANSWER_S: Final = 5.0
 """How long a scheduler may take to answer [s]."""
 WORKERS_S: Final = 30.0
 """How long a scheduler may have no worker [s]: one that was lost is often started again."""
+SILENT_S: Final = 30.0
+"""How long a scheduler may not answer while it is waited for [s]: one that is busy answers late."""
+QUESTION_S: Final = 60.0
+"""How long all workers may take to say what they are [s]: they load this program first."""
 COMPARED: Final = ("steelyard", "numpy", "polars", "pyarrow", "scipy")
 """Packages that decide on the bits of a finding."""
 _LOGGERS: Final = ("distributed", "distributed.client", "tornado.application", "tornado", "asyncio")
@@ -107,6 +114,9 @@ def _perform(task: CellTask[Found], folder: _Folder) -> Found:
         return task.compute()
     except MemoryError as error:
         raise _too_large(task, "the memory of the host is used up") from error
+    except OSError as error:  # of the worker, which is not to be taken for one of the connection
+        problem = f"`{platform.node()}` fails at {task.name}: {error}"
+        raise _unfit(problem) from error
 
 
 def _too_large(task: CellTask[object], reason: str) -> AnalysisError:
@@ -151,7 +161,7 @@ class Cluster:
         self._client = client
         self._address = address
         try:
-            client.wait_for_workers(1, timeout=ANSWER_S)
+            client.sync(client.wait_for_workers, 1, timeout=ANSWER_S, callback_timeout=2 * ANSWER_S)
         except TimeoutError as error:
             raise self._no_worker() from error
         # Asked by functions of Python alone: a worker with another Steelyard may not know ours.
@@ -168,7 +178,7 @@ class Cluster:
     @property
     def workers(self) -> int:
         """How many tasks are computed at once."""
-        threads: dict[str, int] = self._client.nthreads()
+        threads: dict[str, int] = self._awaited(self._client.nthreads)
         return max(2, sum(threads.values()))
 
     def map(self, tasks: Sequence[CellTask[Found]]) -> list[Found]:
@@ -180,51 +190,71 @@ class Cluster:
         with quiet:
             futures = self._client.map(partial(_perform, folder=self._folder), tasks, key=keys, pure=False)
         try:
-            self._wait(futures)
-            found: list[Found] = self._client.gather(futures)
+            found: list[Found] = self._awaited(self._client.gather, futures)
         except KilledWorker as error:
             lost = tasks[keys.index(str(error.task))]
             message = f"cannot compute {lost.name}: {error.allowed_failures + 1} workers died of it"
             hint = "often it is memory: start fewer workers with more memory each"
             raise AnalysisError(message, hint=hint, code="analysis.worker") from error
-        except (distributed.CancelledError, CommClosedError, TimeoutError) as error:
+        except distributed.CancelledError as error:
             raise self._lost() from error
         finally:
             # What has not begun never does, whoever waited for it.
-            with suppress(OSError, TimeoutError):
-                self._client.cancel(futures, force=True)
+            with suppress(OSError):
+                self._client.sync(self._client.cancel, futures, force=True, callback_timeout=ANSWER_S)
         return found
 
-    def _wait(self, futures: Sequence[distributed.Future]) -> None:
-        """Wait for all; raise the first error, and do not wait for a cluster without workers."""
-        pending, idle_s = set(futures), 0.0
-        while pending:
-            try:
-                done, pending = distributed.wait(pending, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
-            except TimeoutError as error:
-                idle_s = 0.0 if self._client.nthreads() else idle_s + _LOOK_S
-                if idle_s >= WORKERS_S:
-                    raise self._no_worker() from error
-                continue
-            for future in done:
-                if future.status == "error":
-                    future.result()
+    def _awaited(self, ask: Callable[..., Awaitable[Answer]], *values: object) -> Answer:
+        """Wait for an answer, however long it takes while the scheduler lives and has a worker.
+
+        Dask itself waits for ever: for a scheduler whose host was lost without a word, or without workers.
+        """
+
+        async def answer() -> Answer:
+            return await ask(*values)
+
+        asked = asyncio.run_coroutine_threadsafe(answer(), self._client.loop.asyncio_loop)
+        lived_s = worked_s = time.monotonic()
+        try:
+            while True:
+                if wait([asked], _LOOK_S).done:
+                    return asked.result()
+                with suppress(OSError):
+                    threads = self._client.sync(self._client.nthreads, callback_timeout=ANSWER_S)
+                    lived_s = time.monotonic()
+                    worked_s = lived_s if threads else worked_s
+                if time.monotonic() - lived_s > SILENT_S:
+                    raise self._lost()
+                if lived_s - worked_s > WORKERS_S:
+                    raise self._no_worker()
+        except OSError as error:
+            raise self._lost() from error
+        finally:
+            asked.cancel()
 
     def _asked(self, question: Callable[..., object], *values: object) -> dict[str, object]:
         """Ask each worker; what it raises is its answer."""
         try:
-            answers: dict[str, object] = self._client.run(question, *values, on_error="return")
-        except (OSError, TimeoutError) as error:
+            answers: dict[str, object] = self._client.sync(
+                self._client.run, question, *values, on_error="return", callback_timeout=QUESTION_S
+            )
+        except TimeoutError as error:
+            where = f"the scheduler at `{self._address}`"
+            message = f"cannot compute: not all workers of {where} answer within {QUESTION_S:g} s"
+            hint = "its log says which are there: end those that hang, and repeat it; nothing was written"
+            raise CapabilityError(message, hint=hint, code="capability.dask") from error
+        except OSError as error:
             raise self._lost() from error
         return answers
 
     def _no_worker(self) -> CapabilityError:
-        message = f"the scheduler at `{self._address}` has no worker"
+        message = f"cannot compute: the scheduler at `{self._address}` has no worker"
         return CapabilityError(message, hint="start some: `dask worker ADDRESS`", code="capability.dask")
 
     def _lost(self) -> CapabilityError:
-        message = f"the connection to the scheduler at `{self._address}` was lost"
-        return CapabilityError(message, hint="nothing was written; repeat it", code="capability.dask")
+        message = f"cannot go on: the scheduler at `{self._address}` does not answer any more"
+        hint = "nothing was written; start it again and repeat it, or leave out `--on` to compute here"
+        return CapabilityError(message, hint=hint, code="capability.dask")
 
 
 @contextmanager
@@ -251,7 +281,8 @@ def connected(address: str, result: Path) -> Iterator[Cluster]:
     try:
         yield Cluster(client, address, result)
     finally:
-        client.close(timeout=ANSWER_S)
+        with suppress(TimeoutError):
+            client.close(timeout=ANSWER_S)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use steelyard_stats::Leading;
 
 use crate::stats::contiguous;
+use crate::tally::with_values;
 
 /// Values whose leading bits are known, counted by the bits that follow.
 #[pyclass(module = "steelyard._native")]
@@ -12,18 +13,6 @@ pub(crate) struct LeadingBits {
     leading: Leading,
     digit: u32,
     counts: Vec<i64>,
-}
-
-/// Gives the values to work, without a copy where they lie next to each other.
-fn with_values<T: Send>(
-    py: Python<'_>,
-    values: &PyReadonlyArray1<'_, f64>,
-    work: impl FnOnce(&[f64]) -> T + Send,
-) -> T {
-    match values.as_slice() {
-        Ok(values) => py.detach(|| work(values)),
-        Err(_) => work(&contiguous(values)),
-    }
 }
 
 #[pymethods]
@@ -52,6 +41,15 @@ impl LeadingBits {
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         PyArray1::from_slice(py, &self.counts).reshape([self.leading.known().len(), 1 << self.digit])
     }
+}
+
+/// Values in ascending order.
+#[pyfunction]
+pub(crate) fn ascending<'py>(
+    py: Python<'py>,
+    values: PyReadonlyArray1<'py, f64>,
+) -> Bound<'py, PyArray1<f64>> {
+    PyArray1::from_vec(py, with_values(py, &values, steelyard_stats::ascending))
 }
 
 /// The value whose order has these bits.

@@ -24,7 +24,7 @@ mod _native {
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
-    use crate::column::{LeadingBits, count_between, middle, value_of_key};
+    use crate::column::{LeadingBits, ascending, count_between, middle, value_of_key};
 
     #[pymodule_export]
     use crate::host::{host_activity, host_fingerprint, host_processes, host_report, host_topology};

@@ -1,6 +1,6 @@
 //! Moments and quantiles of very many whole numbers, of `steelyard-stats`.
 
-use numpy::PyReadonlyArray1;
+use numpy::{Element, PyReadonlyArray1};
 use pyo3::prelude::*;
 use steelyard_stats::{Ranks, Tally};
 
@@ -16,10 +16,10 @@ pub(crate) struct CallTally(Tally);
 pub(crate) struct CallRanks(Ranks);
 
 /// Gives the values to work, without a copy where they lie next to each other.
-fn with_values<T: Send>(
+pub(crate) fn with_values<N: Element + Copy + Sync, T: Send>(
     py: Python<'_>,
-    values: &PyReadonlyArray1<'_, i64>,
-    work: impl FnOnce(&[i64]) -> T + Send,
+    values: &PyReadonlyArray1<'_, N>,
+    work: impl FnOnce(&[N]) -> T + Send,
 ) -> T {
     let values = values.as_array();
     match values.as_slice() {

@@ -5,6 +5,7 @@
 //! fixed order, so that the same call gives the same bits with any number of threads. Elementary functions are
 //! those of `libm`, which are the same code on every machine.
 
+mod ascending;
 mod beta;
 mod block;
 mod bootstrap;
@@ -45,6 +46,7 @@ mod tally;
 mod unit_moment;
 mod ziggurat;
 
+pub use ascending::ascending;
 pub use block::block_length;
 pub use bootstrap::{Bootstrapped, Contrast, Question, SampleOf, bootstrap, contrast_bootstrap};
 pub use change::{ChangeOptions, change_points, noise_scale};

@@ -42,7 +42,7 @@ def cell_finding(sample: Sample, *, seed: int, margin: float) -> Finding:
     values = sample.values
     centre, spread = mean(values), standard_deviation(values)
     # Sorted once for all that asks for ranks.
-    ascending = np.sort(values)
+    ascending = _native.ascending(values)
     quartiles = quantile_of_sorted(ascending, 0.75) - quantile_of_sorted(ascending, 0.25)
     outliers = outliers_beside(values, ascending)
     has_modes = has_several_modes_sorted(ascending)

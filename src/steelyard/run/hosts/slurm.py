@@ -234,10 +234,11 @@ class SlurmEngine:
                 reasons[reason] = None
 
     def cancel(self) -> None:
-        """Cancel every array; Slurm ends the tasks in order."""
+        """Cancel every array, whatever ends this process meanwhile; Slurm ends the tasks in order."""
         self._waiting.clear()
-        for array in self._arrays:
-            attempt(["scancel", f"--name={array.name}"], timeout_s=ANSWER_S)
+        names = [array.name for array in self._arrays]
+        command = ["sh", "-c", 'for name; do scancel --name="$name"; done', "sh", *names]
+        attempt(command, timeout_s=ANSWER_S * max(len(names), 1), goes_on=True)
 
     def _submit_waiting(self) -> None:
         """Submit what waits; what is not taken goes on waiting where that may pass."""

@@ -12,8 +12,8 @@ import time
 from steelyard.cli.interruption import interruptible
 try:
     with interruptible():
-        print("waits", flush=True)
         try:
+            print("waits", flush=True)
             time.sleep(30)
         finally:
             print("in order", flush=True)

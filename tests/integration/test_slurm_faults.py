@@ -199,7 +199,7 @@ def test_ctrl_c_twice_leaves_no_jobs(
         for _ in range(2):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGINT)
-            time.sleep(chance.uniform(0.02, 0.3))
+            time.sleep(chance.uniform(0, 0.1))
         _, said = process.communicate(timeout=30)
     finally:
         process.kill()

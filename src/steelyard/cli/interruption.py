@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from steelyard.interruption import SIGNALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+TOGETHER_S: Final = 0.3
+"""Signals so close are one: a key is hit twice, and `timeout` tells the process and its whole group."""
 
 
 @contextlib.contextmanager
@@ -22,8 +26,11 @@ def interruptible() -> Iterator[None]:
 
     def stop(_number: int, _frame: object) -> None:
         for each in before:
-            signal.signal(each, signal.SIG_DFL)
+            signal.signal(each, lambda *_: None)
         sys.stderr.write("\nstopping; interrupt once more to stop at once\n")
+        time.sleep(TOGETHER_S)
+        for each in before:
+            signal.signal(each, signal.SIG_DFL)
         raise KeyboardInterrupt
 
     watched = [each for each in SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]

@@ -34,9 +34,10 @@ PARTITION: Final = "--partition"
 NODES: Final = "--nodes"
 NODE_LIST: Final = "--nodelist"
 EXCLUDE: Final = "--exclude"
+CONSTRAINT: Final = "--constraint"
 _LONG: Final = {
     "-A": "--account",
-    "-C": "--constraint",
+    "-C": CONSTRAINT,
     "-J": "--job-name",
     "-N": NODES,
     "-a": "--array",
@@ -150,7 +151,7 @@ class SlurmEngine:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Nodes of the partition, those of `--nodelist` where that is given, without `--exclude`.
+        """Nodes of the partition and of `--nodelist`, without `--exclude`, that meet `--constraint`.
 
         Raises
         ------
@@ -169,14 +170,20 @@ class SlurmEngine:
 
     def _nodes(self, *words: str, known: int = 0) -> tuple[str, ...]:
         partition = [word for word in self._words if word.startswith(f"{PARTITION}=")]
-        said = self._ask(["sinfo", "--noheader", "--Node", "--format=%N", *words, *partition], known=known)
-        return tuple(dict.fromkeys((said or "").split()))
+        said = self._ask(["sinfo", "--noheader", "--Node", "--format=%N %f", *words, *partition], known=known)
+        wanted = self._given(CONSTRAINT)
+        lines = (line.split() for line in (said or "").splitlines())
+        return tuple(dict.fromkeys(name for name, *features in lines if is_met(wanted, *features)))
+
+    def _given(self, option: str) -> str:
+        values = [word.partition("=")[2] for word in self._words if word.startswith(f"{option}=")]
+        return values[-1] if values else ""
 
     def _expanded(self, option: str) -> tuple[str, ...]:
-        given = [word.partition("=")[2] for word in self._words if word.startswith(f"{option}=")]
+        given = self._given(option)
         if not given:
             return ()
-        return tuple((self._ask(["scontrol", "show", "hostnames", given[-1]], known=0) or "").split())
+        return tuple((self._ask(["scontrol", "show", "hostnames", given], known=0) or "").split())
 
     def place(self, parts: Sequence[Path], hosts: Sequence[str] = (), /) -> None:
         """Submit parts, in as many arrays as the site's limit demands.
@@ -234,10 +241,11 @@ class SlurmEngine:
                 reasons[reason] = None
 
     def cancel(self) -> None:
-        """Cancel every array; Slurm ends the tasks in order."""
+        """Cancel every array, whatever ends this process meanwhile; Slurm ends the tasks in order."""
         self._waiting.clear()
-        for array in self._arrays:
-            attempt(["scancel", f"--name={array.name}"], timeout_s=ANSWER_S)
+        names = [array.name for array in self._arrays]
+        command = ["sh", "-c", 'for name; do scancel --name="$name"; done', "sh", *names]
+        attempt(command, timeout_s=ANSWER_S * max(len(names), 1), goes_on=True)
 
     def _submit_waiting(self) -> None:
         """Submit what waits; what is not taken goes on waiting where that may pass."""
@@ -348,6 +356,20 @@ def spelled_out(words: Iterable[str]) -> tuple[str, ...]:
             raise UsageError(message, hint=f"write `{name}=VALUE`", code="usage.placement")
         found.append(f"{name}={value}")
     return tuple(found)
+
+
+def is_met(constraint: str, features: str = "") -> bool:
+    """Tell whether a node with such features meets a constraint; what says more than that is left to Slurm.
+
+    Examples
+    --------
+    >>> is_met("fast&big", "big,fast"), is_met("fast|big", "big"), is_met("fast", "(null)"), is_met("[a|b]")
+    (True, True, False, True)
+    """
+    if not re.fullmatch(r"[\w.-]+([&,][\w.-]+)*|[\w.-]+(\|[\w.-]+)*", constraint, re.ASCII):
+        return True
+    there = features.split(",")
+    return any(set(re.split("[&,]", each)) <= set(there) for each in constraint.split("|"))
 
 
 def _refused(said: Attempt) -> RunError:

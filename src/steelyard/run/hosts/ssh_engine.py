@@ -404,7 +404,11 @@ class SshEngine:
         output = part / OUTPUT
         text = output.read_text(encoding="utf-8", errors="replace") if output.exists() else ""
         lines = [line for line in text.splitlines() if line.strip() and not line.startswith("hint:")]
-        said = printable(lines[-1].removeprefix("error: ")) if lines else "nothing"
+        if not lines:
+            message = f"host `{watched.host.name}` cannot run parts: it recorded nothing and said nothing"
+            hint = f"is there space in `{watched.host.folder}` there, and memory?"
+            raise CapabilityError(message, hint=hint, code="capability.ssh")
+        said = printable(lines[-1].removeprefix("error: "))
         message = f"host `{watched.host.name}` cannot run parts: it recorded nothing and said: {said}"
         raise CapabilityError(message, hint=f"what it wrote is in `{output}`", code="capability.ssh")
 

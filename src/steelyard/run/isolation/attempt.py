@@ -44,7 +44,9 @@ class Attempt:
         return "no answer in time" if self.exit_code is None else f"exit code {self.exit_code}"
 
 
-def attempt(command: Sequence[str | Path], *, timeout_s: float = 10.0, text: str = "") -> Attempt:
+def attempt(
+    command: Sequence[str | Path], *, timeout_s: float = 10.0, text: str = "", goes_on: bool = False
+) -> Attempt:
     """Run a short command; never raises for what the command does.
 
     Parameters
@@ -55,6 +57,8 @@ def attempt(command: Sequence[str | Path], *, timeout_s: float = 10.0, text: str
         It is killed after this time [s].
     text : str
         Its standard input.
+    goes_on : bool
+        Whether it goes on when Ctrl-C ends this process.
     """
     words = [str(word) for word in command]
     try:
@@ -66,6 +70,7 @@ def attempt(command: Sequence[str | Path], *, timeout_s: float = 10.0, text: str
             errors="replace",
             timeout=timeout_s,
             check=False,
+            start_new_session=goes_on,
         )
     except FileNotFoundError:
         return Attempt(None, "", f"`{words[0]}` is not installed")

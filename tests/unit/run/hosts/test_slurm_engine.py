@@ -185,6 +185,13 @@ def test_options_that_cannot_be_given_are_said(
         SlurmEngine(words, tmp_path)
 
 
+def test_nodes_that_do_not_meet_the_constraint_are_not_there(site: Path, tmp_path: Path) -> None:
+    (site / "nodes").write_text("n1 fast,big\nn2 (null)\nn3 fast\n", encoding="utf-8")
+    engine = SlurmEngine(["-C", "fast"], tmp_path)
+    assert engine.names == ("n1", "n3")
+    assert engine.width == 2
+
+
 def test_a_node_that_is_not_there_is_named(site: Path, tmp_path: Path) -> None:
     assert site.exists()
     with pytest.raises(UsageError, match="names the node `n9`, which is not there") as caught:

@@ -31,6 +31,7 @@ exit 255
 """
 STEELYARD = """#!/bin/sh
 [ "$1" = --version ] && echo steelyard $VERSION && exit
+[ -e "$FOLDER/silent" ] && exit 5
 [ -e "$FOLDER/broken" ] && { echo "error: no disk"; exit 5; }
 start=$2/starts/n.00
 if [ -e "$FOLDER/unfit" ]; then
@@ -173,18 +174,18 @@ def test_a_host_that_is_given_up_is_read_when_it_is_back(folder: Path, reason: s
     assert made.pending().lost == set()
 
 
-@pytest.mark.parametrize("ends", ["broken", "unfit"])
-def test_a_host_whose_parts_record_nothing_does_not_take_them_all(folder: Path, ends: str) -> None:
-    """Whether or not a part had begun its journal."""
+@pytest.mark.parametrize(
+    ("ends", "said"), [("broken", ": no disk"), ("unfit", ": no disk"), ("silent", " nothing")]
+)
+def test_a_host_whose_parts_record_nothing_does_not_take_them_all(folder: Path, ends: str, said: str) -> None:
+    """Whether or not a part had begun its journal; one without space says nothing."""
     made = engine(folder, "a")
     assert made.width == 1
     (folder.parents[1] / ends).touch()
     made.place(parts(folder, 1, 2, 3, 4))
-    with pytest.raises(
-        CapabilityError, match="host `a` cannot run parts: it recorded nothing and said: no disk"
-    ):
+    with pytest.raises(CapabilityError, match=f"`a` cannot run parts: it recorded nothing and said{said}$"):
         wait_for(lambda: not made.pending().parts)
-    assert len(list(folder.glob("*/output.txt"))) == 2
+    assert len(list(folder.glob("*/output.txt"))) == (0 if ends == "silent" else 2)
 
 
 def test_a_host_that_the_file_does_not_name_any_more_is_said(folder: Path) -> None:

@@ -260,6 +260,12 @@ class Ledger:
                     completed.add((each.batch, each.number))
         return completed
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Let all that is absorbed meanwhile be one commit, so that the disk is waited for once."""
+        with self._transaction():
+            yield
+
     def _one(self, query: str, values: tuple[object, ...]) -> Any:
         return self._connection.execute(query, values).fetchone()
 
@@ -366,16 +372,34 @@ class Ledger:
     @contextmanager
     def _transaction(self, *, power_loss: bool = True) -> Iterator[None]:
         with self._mutex, named_errors(self.path, "take more runs", self._when_full):
-            # SOURCE: sqlite.org/pragma.html#pragma_synchronous: in WAL mode NORMAL writes the log at
-            # commit without fsync (safe against process death), FULL also syncs it (power loss).
-            self._connection.execute(f"PRAGMA synchronous = {'FULL' if power_loss else 'NORMAL'}")
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            finally:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+            is_within = self._connection.in_transaction
+            yield from (
+                self._part_of_transaction() if is_within else self._whole_transaction(power_loss=power_loss)
+            )
+
+    def _whole_transaction(self, *, power_loss: bool) -> Iterator[None]:
+        # SOURCE: sqlite.org/pragma.html#pragma_synchronous: in WAL mode NORMAL writes the log at
+        # commit without fsync (safe against process death), FULL also syncs it (power loss).
+        self._connection.execute(f"PRAGMA synchronous = {'FULL' if power_loss else 'NORMAL'}")
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def _part_of_transaction(self) -> Iterator[None]:
+        """Be a part of the transaction around this that is taken whole, or not at all."""
+        self._connection.execute("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            # SQLite has ended the whole transaction where the disk is full.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK TO part")
+            raise
+        self._connection.execute("RELEASE part")
 
 
 def _lock_writer(path: Path) -> TextIOWrapper:

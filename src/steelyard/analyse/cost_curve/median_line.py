@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from steelyard.analyse.intervals.describe import inner_product
 from steelyard.model.cost_model import CostPiece
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def median_piece(x: Vector, y: Vector, kind: PieceName, share: float = 0.5) -> C
         shares = (values - fitted) / unit
         tilt = np.where(shares > 0, 2 * share, 2 * (1 - share))
         size = np.abs(shares)
-        total = float(tilt @ size)
+        total = inner_product(tilt, size)
         if total == 0 or abs(smallest - total) <= _SETTLED * total:
             break
         smallest = total
@@ -222,10 +223,10 @@ def _sparsity(values: Vector, share: float) -> float:
 def _weighted_line(x: Vector, y: Vector, weights: Vector) -> tuple[float, float, tuple[float, float]]:
     """Give intercept, slope, and what the standard errors are per unit of noise."""
     total = float(weights.sum())
-    centre, level = float(weights @ x) / total, float(weights @ y) / total
+    centre, level = inner_product(weights, x) / total, inner_product(weights, y) / total
     around = x - centre
-    spread = float(weights @ (around * around))
+    spread = inner_product(weights, around * around)
     if spread <= 0:
         return level, 0.0, (math.sqrt(1 / total), 0.0)
-    slope = float((weights * around) @ (y - level)) / spread
+    slope = inner_product(weights * around, y - level) / spread
     return level - slope * centre, slope, (math.sqrt(1 / total + centre**2 / spread), math.sqrt(1 / spread))

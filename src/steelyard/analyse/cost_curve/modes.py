@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from steelyard.analyse.intervals.describe import inner_product
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
@@ -128,8 +130,8 @@ def _fitted(logs: Vector) -> tuple[Mode, Mode] | None:
 
 def _mode(logs: Vector, weights: Vector, least: float) -> Mode:
     total = float(weights.sum())
-    middle = float(weights @ logs) / total
-    spread = math.sqrt(float(weights @ (logs - middle) ** 2) / total)
+    middle = inner_product(weights, logs) / total
+    spread = math.sqrt(inner_product(weights, (logs - middle) ** 2) / total)
     return Mode(total / logs.size, math.exp(middle), max(spread, least))
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from steelyard.analyse.intervals.describe import inner_product
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -275,8 +277,8 @@ def _independence(blocks: Blocks, sign: int, middle: float) -> float:
     bound = _CLIP * float(np.median(np.abs(np.concatenate(long)))) / _QUARTILE
     for each in long:
         values = np.clip(each, -bound, bound)
-        products += float(values[1:] @ values[:-1])
-        squares += float(values[1:] @ values[1:])
+        products += inner_product(values[1:], values[:-1])
+        squares += inner_product(values[1:], values[1:])
         count += values.size - 1
     if squares <= 0:
         return 1.0

@@ -20,6 +20,19 @@ def mean(values: NDArray[np.float64]) -> float:
     return _native.exact_sum(values) / values.size if values.size else math.nan
 
 
+def inner_product(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """Give the sum of the products of two vectors, the same bits on every machine.
+
+    Of many values that of BLAS (``first @ second``) depends on the number of its threads.
+
+    Examples
+    --------
+    >>> inner_product(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    11.0
+    """
+    return _native.exact_sum(first * second)
+
+
 def standard_deviation(values: NDArray[np.float64]) -> float:
     """Give the standard deviation (divisor n - 1); not a number for fewer than 2 values.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import special
 
-from steelyard.analyse.intervals.describe import mean
+from steelyard.analyse.intervals.describe import inner_product, mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,8 +87,8 @@ def _coefficient(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     if x.size < _FEWEST:
         return math.nan
     a, b = x - mean(x), y - mean(y)
-    scale = math.sqrt(float(a @ a) * float(b @ b))
-    return max(-1.0, min(1.0, float(a @ b) / scale)) if scale > 0 else math.nan
+    scale = math.sqrt(inner_product(a, a) * inner_product(b, b))
+    return max(-1.0, min(1.0, inner_product(a, b) / scale)) if scale > 0 else math.nan
 
 
 def _with_interval(

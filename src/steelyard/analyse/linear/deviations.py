@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from steelyard import _native
+from steelyard.analyse.intervals.describe import inner_product
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,8 +132,8 @@ def _ranks(values: Vector) -> Vector:
 
 def _correlation(first: Vector, second: Vector) -> float:
     a, b = first - first.mean(), second - second.mean()
-    size = float(np.sqrt(np.dot(a, a) * np.dot(b, b)))
-    return float(np.dot(a, b)) / size if size > 0 else 0.0
+    size = math.sqrt(inner_product(a, a) * inner_product(b, b))
+    return inner_product(a, b) / size if size > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -240,7 +240,7 @@ class Cluster:
             )
         except TimeoutError as error:
             where = f"the scheduler at `{self._address}`"
-            message = f"cannot compute: not all workers of {where} answer within {QUESTION_S:g} s"
+            message = f"cannot compute: {where} and its workers do not all answer within {QUESTION_S:g} s"
             hint = "its log says which are there: end those that hang, and repeat it; nothing was written"
             raise CapabilityError(message, hint=hint, code="capability.dask") from error
         except OSError as error:

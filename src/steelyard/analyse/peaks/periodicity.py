@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import stats
 
+from steelyard.analyse.intervals.describe import inner_product
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -273,6 +275,11 @@ def _refined(times: Vector, frequency: float, length: float) -> float:
     return frequency
 
 
+def _products(first: Vector, second: Vector) -> Vector:
+    """Give the inner product of each row with each row."""
+    return np.array([[inner_product(one, other) for other in second] for one in first])
+
+
 def _estimated(times: Vector, frequency: float, p_value: float, resolution_ns: float) -> Period:
     """Give the period with the interval of an M-estimator.
 
@@ -287,8 +294,8 @@ def _estimated(times: Vector, frequency: float, p_value: float, resolution_ns: f
     # In units of the whole time, so that both columns are of one size.
     scale = float(np.ptp(centred))
     columns = np.stack([2 * math.pi * centred / scale, -np.ones(times.size)])
-    curvature = (columns * np.cos(angle)) @ columns.T
-    scores = (columns * np.sin(angle) ** 2) @ columns.T
+    curvature = _products(columns * np.cos(angle), columns)
+    scores = _products(columns * np.sin(angle) ** 2, columns)
     inverse = np.linalg.inv(curvature)
     error = math.sqrt(max(float((inverse @ scores @ inverse)[0, 0]), 0.0)) / scale
     error = math.hypot(error, _STEPS[-1] / 20 / scale)

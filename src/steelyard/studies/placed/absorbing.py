@@ -88,24 +88,36 @@ class Absorber:
         are_over : bool
             Whether their processes are gone: what they left in the middle is taken, too.
         """
-        complete: list[int] = []
-        for part in sorted(parts):
-            look_ns = now_ns()
-            for start in starts_of(self.result / PLACED_NAME / part):
-                if start in self._refused:
-                    continue
-                attempts: list[PlacedAttempt] = []
-                try:
-                    attempts.extend(self._attempts(start, are_over=are_over))
-                except DataError as error:
-                    self._refuse(start, error)
-                self._read_clock(part, start, attempts)
-                try:
-                    complete += self._take(start, attempts)
-                except DataError as error:
-                    self._refuse(start, error)
-            self._looked_ns[part] = look_ns
-        return complete
+        complete: list[PlacedAttempt] = []
+        try:
+            with self.ledger.together():
+                for part in sorted(parts):
+                    look_ns = now_ns()
+                    for start in starts_of(self.result / PLACED_NAME / part):
+                        complete += self._absorb_start(part, start, are_over=are_over)
+                    self._looked_ns[part] = look_ns
+        except BaseException:
+            # None of it was taken: whoever goes on, as after Ctrl-C, reads the journals from their begin.
+            self._readers.clear()
+            raise
+        self.statuses.update(outcome.status for each in complete for _, outcome in each.runs)
+        return [each.batch for each in complete]
+
+    def _absorb_start(self, part: str, start: Path, *, are_over: bool) -> list[PlacedAttempt]:
+        """Take what is new of a start; give the attempts that completed their batches."""
+        if start in self._refused:
+            return []
+        attempts: list[PlacedAttempt] = []
+        try:
+            attempts.extend(self._attempts(start, are_over=are_over))
+        except DataError as error:
+            self._refuse(start, error)
+        self._read_clock(part, start, attempts)
+        try:
+            return self._take(start, attempts)
+        except DataError as error:
+            self._refuse(start, error)
+            return []
 
     def _read_clock(self, part: str, start: Path, attempts: Sequence[PlacedAttempt]) -> None:
         """Keep what new lines say of the host's clock: they were written after the look without them.
@@ -161,10 +173,10 @@ class Absorber:
             self._batches[part] = frozenset(read_part(part).batches)
         return self._batches[part]
 
-    def _take(self, start: Path, attempts: Iterable[PlacedAttempt]) -> Iterator[int]:
+    def _take(self, start: Path, attempts: Iterable[PlacedAttempt]) -> list[PlacedAttempt]:
         found = {(each.batch, each.number): each for each in attempts}
         if not found:
-            return
+            return []
         if start not in self._hosts:
             self._hosts[start] = read_provenance(start).host_id
         journal = start.relative_to(self.result / PLACED_NAME).as_posix()
@@ -179,9 +191,7 @@ class Absorber:
         completed = self.ledger.absorb(
             found.values(), keep_files, journal=journal, host_id=self._hosts[start]
         )
-        for key in completed:
-            yield key[0]
-            self.statuses.update(outcome.status for _, outcome in found[key].runs)
+        return [found[key] for key in completed]
 
 
 def _reading(before_ns: int, utc: str | None, after_ns: int) -> ClockReading | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard import _native
 from steelyard.analyse.cost_curve.median_line import predict
+from steelyard.analyse.intervals.describe import inner_product
 from steelyard.analyse.linear.deviations import quantile_plot
 
 if TYPE_CHECKING:
@@ -143,8 +144,8 @@ def _leverage(size: Vector, fitted: Vector, pieces: Sequence[CostPiece]) -> Vect
         at = np.log(np.maximum(size[here], 1.0)) if piece.kind == "power" else size[here]
         weights = np.ones_like(at) if piece.kind == "power" else 1.0 / fitted[here] ** 2
         share = weights / weights.sum()
-        around = at - float(share @ at)
-        spread = float(share @ around**2)
+        around = at - inner_product(share, at)
+        spread = inner_product(share, around**2)
         line = around**2 / spread if piece.kind != "constant" and spread > 0 else 0.0
         found[here] = share * (1.0 + line)
     return found

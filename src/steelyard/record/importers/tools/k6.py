@@ -204,5 +204,9 @@ IMPORTER: Final = ForeignImporter(
     EXPECTED,
     read,
     read_plain=read_plain,
-    sign=re.compile(r"^ +execution: local|^ +http_req_duration\.\.", re.MULTILINE | re.ASCII),
+    sign=re.compile(
+        r'^ +execution: local|^ +http_req_duration\.\.|\A\{"type":"Metric","data":|'
+        r'\A\{"metric":"[^"]*","type":"Point"|\Ametric_name,timestamp,metric_value,',
+        re.MULTILINE | re.ASCII,
+    ),
 )

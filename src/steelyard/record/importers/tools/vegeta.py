@@ -264,5 +264,7 @@ IMPORTER: Final = ForeignImporter(
     EXPECTED,
     read,
     read_plain=read_plain,
-    sign=re.compile(r"^Requests +\[total, rate", re.MULTILINE | re.ASCII),
+    sign=re.compile(
+        r'^Requests +\[total, rate|\A\{"attack":"[^"]*","seq":\d+,"code":', re.MULTILINE | re.ASCII
+    ),
 )

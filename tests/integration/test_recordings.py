@@ -230,14 +230,19 @@ def test_few_messages_make_what_they_can(
     assert execute(["export", "simgrid", str(tmp_path / "r")]) == 0
 
 
-def test_calls_alone_are_refused_with_what_is_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("operation", ["MPI_Iprobe", "MPI_Test", "MPI_Wtime"])
+@pytest.mark.parametrize("count", [1, 2, 300])
+def test_calls_alone_are_described_without_a_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], operation: str, count: int
 ) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("op,size,time_us\n" + "test,1,2.5\n" * 40, encoding="utf-8")
-    assert execute(["import", "messages", str(path), "--out", str(tmp_path / "r")]) == 0
-    assert execute(["analyse", str(tmp_path / "r")]) == 6
-    assert "no recording to fit a model to: 40 of `test`" in capsys.readouterr().err
+    lasted = 1e-7 * np.random.default_rng(5).gamma(20, 0.2, count)
+    rows = "".join(f"{operation},1,{at / 1000:.6f},{time:.6e}\n" for at, time in enumerate(lasted))
+    (tmp_path / "calls.csv").write_text(rows, encoding="utf-8")
+    found = analysed(tmp_path / "r", "mpi", str(tmp_path / "calls.csv"))
+    assert "calls without a message: their times are described" in capsys.readouterr().out
+    (mean,) = [finding.estimates["mean"] for finding in found.of("cell")]
+    assert mean.value == pytest.approx(np.mean(lasted) * 1e9, abs=1)
+    assert execute(["report", str(tmp_path / "r")]) == 0
 
 
 def test_options_of_recordings_are_refused_elsewhere(

@@ -9,6 +9,7 @@ mod host;
 mod interval;
 mod launch;
 mod levels;
+mod lines;
 mod models;
 mod noise;
 mod schedule;
@@ -31,6 +32,9 @@ mod _native {
 
     #[pymodule_export]
     use crate::launch::counter_names;
+
+    #[pymodule_export]
+    use crate::lines::json_columns;
 
     #[pymodule_export]
     use crate::models::{f_upper, linear_model, linear_rows, student_two_sided};

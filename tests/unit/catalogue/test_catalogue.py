@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PACKAGES = Path(__file__).parents[2] / "fixtures" / "packages"
+HARNESSES = Path(__file__).parents[2] / "fixtures" / "harnesses"
 SQLITE = "sqlite"
 POSTGRESQL = pytest.param(
     "postgresql",
@@ -364,6 +365,23 @@ def test_of_a_damaged_file_the_format_that_knows_it_best_says_what_is_wrong(
         ('{"results": [{"command": "a", ', "as JSON: `f`, line 1, column 31: not JSON: "),
         ('{\n"unknown": 1\n}', "as JSON: no tool is known that writes such a document"),
         ("a\tb\n1\t2\n", "as a table: "),
+        (
+            (HARNESSES / "go-build-fails.jsonl").read_text(encoding="utf-8"),
+            "`example.org/work` failed, so that no benchmark ran: ./work_test.go:15:46: undefined: missing",
+        ),
+        (
+            "# a.org/x\n./x.go:1:1: no package\nFAIL\ta.org/x [build failed]\nFAIL\n",
+            "the build of `a.org/x` failed, so that no benchmark ran: ./x.go:1:1: no package",
+        ),
+        ("FAIL\ta.org/x [build failed]\nFAIL\n", "the build of `a.org/x` failed, so that no benchmark ran\n"),
+        (
+            '{"metric":"vus","type":"Point","data":{"value":1}}\n{"metric":"vu',
+            "as `k6`: `f`, line 2, column 11: not JSON: ",
+        ),
+        (
+            '{"attack":"a","seq":0,"code":200}\n{"attack":"a","seq":1,"code":200}\n',
+            "as `vegeta`: `f`, line 1, at the top: no member `method`",
+        ),
     ],
 )
 def test_a_file_that_no_format_reads_is_called_what_it_is(

@@ -200,7 +200,12 @@ def _imported(places: Sequence[Path], reading: Reading, facts: FileFacts) -> Pat
     if (form := reading.form or form) is not None:
         return _said(form, _import_as(form, places, reading, facts))
     refused: dict[str, SteelyardError] = {}
-    for form in sorted(IMPORTERS.names(), key=lambda name: name in _LAST and _LAST.index(name) + 1):
+    begin = _begin(places[0])
+    # The format whose sign a file bears first: each other one would read all of a large file.
+    for form in sorted(
+        IMPORTERS.names(),
+        key=lambda name: (not _is_signed(name, begin), name in _LAST and _LAST.index(name) + 1),
+    ):
         try:
             return _said(form, _import_as(form, places, reading, facts))
         except (DataError, UsageError) as error:
@@ -209,7 +214,7 @@ def _imported(places: Sequence[Path], reading: Reading, facts: FileFacts) -> Pat
     if places[0].is_file() and places[0].stat().st_size == 0:
         message = f"cannot open {shown}: `{places[0]}` is empty"
         raise DataError(message, hint="did the tool that wrote it end?", code="data.import")
-    as_what, said = _nearest(places, refused)
+    as_what, said = _nearest(begin, refused)
     message = f"cannot open {shown}: no format reads it\nas {as_what}: {said.message}"
     raise DataError(message, hint=said.hint or _NO_HINT, code="data.import")
 
@@ -226,15 +231,13 @@ def _refuse_what_cannot_be_tried(places: Sequence[Path]) -> None:
             raise DataError(message, hint="did the tool that wrote it end?", code="data.import")
 
 
-def _nearest(places: Sequence[Path], refused: dict[str, SteelyardError]) -> tuple[str, SteelyardError]:
+def _nearest(begin: str, refused: dict[str, SteelyardError]) -> tuple[str, SteelyardError]:
     """Give what a file seems to be, and what is wrong with it as such.
 
     It is of the format whose sign it bears, of one that lacks only a word of the user's, else of the one that
     came deepest into its JSON. Else it is damaged JSON, JSON of nobody, no text at all, or a table.
     """
-    begin = _begin(places[0])
-    signs = {form: getattr(IMPORTERS.find(form), "sign", None) for form in refused}
-    signed = [form for form, sign in signs.items() if sign is not None and sign.search(begin)]
+    signed = [form for form in refused if _is_signed(form, begin)]
     unstated = [form for form, error in refused.items() if error.code == "data.unstated"]
     if signed or unstated:
         form = (*signed, *unstated)[0]
@@ -252,6 +255,11 @@ def _nearest(places: Sequence[Path], refused: dict[str, SteelyardError]) -> tupl
         if (strange := next((each for each in said if words in each), None)) is not None:
             return kind, DataError(strange, hint=hint)
     return "a table", refused[_TABLE]
+
+
+def _is_signed(form: str, begin: str) -> bool:
+    sign: re.Pattern[str] | None = getattr(IMPORTERS.find(form), "sign", None)
+    return sign is not None and sign.search(begin) is not None
 
 
 def _begin(place: Path) -> str:

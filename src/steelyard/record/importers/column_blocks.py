@@ -1,22 +1,30 @@
-"""Tables as blocks of columns of texts, from plain text or Parquet, as far as they are plain."""
+"""Files as blocks of columns of texts, from plain text, JSON lines or Parquet, as far as they are plain."""
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from steelyard import _native
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow.parquet as pq
+    from numpy.typing import NDArray
 
 _BLOCK_BYTES: Final = 1 << 22
+_JSON_BYTES: Final = 1 << 24
 _ROWS: Final = 1 << 16
+ABSENT, TEXT, NUMBER, OBJECT = 0, 1, 2, 3
+"""Kinds of members of JSON."""
 _LONE_RETURN: Final = re.compile(rb"\r(?!\n|\Z)")
 _RETURN: Final = frozenset(b"\r")
 _BLANKS: Final = frozenset(b" \t")
@@ -53,15 +61,23 @@ class PlainText:
 
     def readline(self) -> bytes:
         """Read the first line."""
-        return self._taken(self._file.readline(_BLOCK_BYTES))
+        line = self._file.readline(_BLOCK_BYTES)
+        self._digest.update(line)
+        self.size += len(line)
+        return self._taken(line)
 
     def read(self, size: int) -> bytes:
         """Read on; nothing more from something strange on."""
-        return b"" if self.is_strange else self._taken(self._file.read(size))
+        return b"" if self.is_strange else self._taken(self.read_any(size))
 
-    def _taken(self, content: bytes) -> bytes:
+    def read_any(self, size: int) -> bytes:
+        """Read on, whatever it is."""
+        content = self._file.read(size)
         self._digest.update(content)
         self.size += len(content)
+        return content
+
+    def _taken(self, content: bytes) -> bytes:
         rest = set(content.translate(None, _ORDINARY))
         self.has_blanks |= bool(rest & _BLANKS)
         # A line that ends with a carriage return alone is one for some readers, and none for others.
@@ -173,3 +189,75 @@ def _as_text(column: pa.Array) -> pa.Array:
     mask = np.zeros(len(column), dtype=np.bool_)
     mask[others] = True
     return pc.replace_with_mask(texts, pa.array(mask), pa.array(written, pa.string()))
+
+
+class NotPlainError(ValueError):
+    """A file that is to be read row by row."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonColumn:
+    """A member of each of some JSON lines.
+
+    Parameters
+    ----------
+    kind : ndarray
+        What it is: `ABSENT` (or null), `TEXT`, `NUMBER`, `OBJECT` or another.
+    text : pyarrow.Array
+        Texts, and numbers as they are written; empty for what is neither.
+    """
+
+    kind: NDArray[np.uint8]
+    text: pa.Array
+
+    def require(self, *kinds: int) -> pa.Array:
+        """Give the texts, where the member is of no other kind.
+
+        Raises
+        ------
+        NotPlainError
+            If it is of another one somewhere.
+        """
+        if not np.isin(self.kind, kinds).all():
+            raise NotPlainError
+        return self.text
+
+
+def json_blocks(text: PlainText, paths: Sequence[str]) -> Iterator[dict[str, JsonColumn]]:
+    """Give members of JSON lines, a block of lines at a time.
+
+    Parameters
+    ----------
+    text : PlainText
+        At its beginning.
+    paths : sequence of str
+        Names from the top of a line, with dots between them.
+
+    Raises
+    ------
+    NotPlainError
+        If there is something else than objects in lines, or what readers of JSON take for one thing or
+        another.
+    """
+    rest = text.read_any(_JSON_BYTES).removeprefix(codecs.BOM_UTF8)
+    while rest:
+        end = rest.rfind(b"\n") + 1
+        coming = text.read_any(_JSON_BYTES)
+        if not coming:
+            end = len(rest)
+        elif not end:
+            raise NotPlainError
+        yield _json_columns(rest[:end], paths)
+        rest = rest[end:] + coming
+
+
+def _json_columns(content: bytes, paths: Sequence[str]) -> dict[str, JsonColumn]:
+    found = _native.json_columns(content, [path.split(".") for path in paths])
+    if found is None:
+        raise NotPlainError
+    return {
+        path: JsonColumn(
+            kind, pa.StringArray.from_buffers(kind.size, pa.py_buffer(ends), pa.py_buffer(texts))
+        )
+        for path, (kind, ends, texts) in zip(paths, found, strict=True)
+    }

@@ -20,7 +20,9 @@ from steelyard.record.importers.foreign import (
     DECIMAL_EXPONENTS,
     MEASURE,
     WARM_UP,
+    ColumnarBatch,
     ForeignRun,
+    RunColumns,
     Section,
     to_nanoseconds,
 )
@@ -132,26 +134,7 @@ def _text_at(texts: str | pa.Array, place: int) -> str:
     return texts if isinstance(texts, str) else str(texts[place].as_py())
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnarBatch:
-    """Runs of a table that agree in all that tells cells and blocks apart.
-
-    Parameters
-    ----------
-    levels : dict
-        Level of each factor.
-    block : str
-        Label of the block, empty for the whole file.
-    places : ndarray
-        Which runs of the table they are, shape (n,).
-    """
-
-    levels: dict[str, str]
-    block: str
-    places: NDArray[np.int64]
-
-
-class ColumnarRuns(Sequence[ForeignRun]):
+class ColumnarRuns(RunColumns):
     """The runs of a table that was read by column, in order of appearance.
 
     Parameters
@@ -206,8 +189,18 @@ class ColumnarRuns(Sequence[ForeignRun]):
             exit_code=None if code == NOT_STATED else code,
         )
 
+    @property
+    def size(self) -> int:
+        """Number of values of all runs."""
+        return len(self._rows.value)
+
+    def cells(self) -> list[dict[str, str]]:
+        """Give levels of runs, in which each factor is named."""
+        # The runs of one table have the same factors.
+        return [self[0].levels] if len(self) else []
+
     def count(self, places: NDArray[np.int64]) -> int:
-        """Give the number of rows of some runs."""
+        """Give the number of values of some runs."""
         return int((self._bounds[places + 1] - self._bounds[places]).sum())
 
     def batches(self) -> Iterator[ColumnarBatch]:
@@ -222,15 +215,7 @@ class ColumnarRuns(Sequence[ForeignRun]):
             yield ColumnarBatch(self._levels_of(texts), texts.get("block", ""), places)
 
     def measurements(self, places: NDArray[np.int64], run_ids: pa.Array) -> Iterator[pa.Table]:
-        """Give rows of the table of measurements, for some runs in the given order.
-
-        Parameters
-        ----------
-        places : ndarray
-            The runs, shape (n,).
-        run_ids : pyarrow.Array
-            Of texts, one for each of them.
-        """
+        """Give rows of the table of measurements, for some runs."""
         begins = self._bounds[places]
         sizes = self._bounds[places + 1] - begins
         ends = np.cumsum(sizes)
@@ -375,7 +360,7 @@ def columnar_rows(blocks: Iterable[Mapping[str, pa.Array]], unit: str) -> Rows |
     columns: dict[str, _Codes] = {}
     pool = pa.default_memory_pool()
     for block in ahead(blocks):
-        found = _values_of(block["value"], unit)
+        found = read_values(block["value"], unit)
         if found is None:
             return None
         values.append(pa.array(found))
@@ -407,25 +392,25 @@ class _Codes:
         """Take a block."""
         encoded = column.dictionary_encode()
         self._texts.append(encoded.dictionary)
-        self._codes.append(encoded.indices.to_numpy().astype(_smallest(len(encoded.dictionary))))
+        self._codes.append(encoded.indices.to_numpy().astype(smallest_kind(len(encoded.dictionary))))
 
     def column(self) -> pa.DictionaryArray:
         """Give the whole column, and forget it."""
         texts = pa.concat_arrays(self._texts).dictionary_encode()
-        places = texts.indices.to_numpy().astype(_smallest(len(texts.dictionary)))
+        places = texts.indices.to_numpy().astype(smallest_kind(len(texts.dictionary)))
         bounds = np.cumsum([0, *map(len, self._texts)])
         for number, codes in enumerate(self._codes):
             self._codes[number] = places[bounds[number] : bounds[number + 1]][codes]
-        return pa.DictionaryArray.from_arrays(pa.array(_joined(self._codes, places.dtype)), texts.dictionary)
+        return pa.DictionaryArray.from_arrays(pa.array(joined(self._codes, places.dtype)), texts.dictionary)
 
 
-def _smallest(size: int) -> type[np.signedinteger]:
+def smallest_kind(size: int) -> type[np.signedinteger]:
     """Give the smallest kind of numbers below `size` that a dictionary can have."""
     kinds = (np.int8, np.int16, np.int32)
     return next((kind for kind in kinds if size <= np.iinfo(kind).max), np.int64)
 
 
-def _joined(parts: list[NDArray[Number]], kind: DTypeLike) -> NDArray[Number]:
+def joined(parts: list[NDArray[Number]], kind: DTypeLike) -> NDArray[Number]:
     """Give the parts as one array; they are forgotten one by one, so that no two copies are kept."""
     whole = np.empty(sum(part.size for part in parts), dtype=kind)
     end = whole.size
@@ -436,7 +421,8 @@ def _joined(parts: list[NDArray[Number]], kind: DTypeLike) -> NDArray[Number]:
     return whole
 
 
-def _values_of(printed: pa.Array, unit: str) -> NDArray[np.float64] | None:
+def read_values(printed: pa.Array, unit: str) -> NDArray[np.float64] | None:
+    """Give values as a row by row reader does, times in ns, or nothing where one needs a second look."""
     if not len(printed):
         return np.empty(0)
     is_time = unit in DECIMAL_EXPONENTS

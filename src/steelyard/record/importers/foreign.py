@@ -5,15 +5,21 @@ from __future__ import annotations
 import codecs
 import decimal
 import zlib
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from steelyard.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence, Sized
+    from collections.abc import Iterable, Iterator, Sized
     from decimal import Decimal
     from pathlib import Path
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
 
 
 WORKLOAD: Final = "workload"
@@ -95,6 +101,66 @@ class ForeignRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnarBatch:
+    """Runs that were read by column and agree in all that tells cells and blocks apart.
+
+    Parameters
+    ----------
+    levels : dict
+        Level of each factor.
+    block : str
+        Label of the block, empty for the whole file.
+    places : ndarray
+        Which runs of the file they are, shape (n,).
+    """
+
+    levels: dict[str, str]
+    block: str
+    places: NDArray[np.int64]
+
+
+class RunColumns(Sequence[ForeignRun]):
+    """The runs of a file that was read by column: many are written at once, and none is made an object.
+
+    Parameters
+    ----------
+    exit_codes : ndarray
+        Exit code of each run, `NOT_STATED` where the file tells none.
+    """
+
+    exit_codes: NDArray[np.int64]
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of values of all runs."""
+
+    @abstractmethod
+    def cells(self) -> Iterable[dict[str, str]]:
+        """Give levels of runs, in which each factor is named."""
+
+    @abstractmethod
+    def count(self, places: NDArray[np.int64]) -> int:
+        """Give the number of values of some runs."""
+
+    @abstractmethod
+    def batches(self) -> Iterator[ColumnarBatch]:
+        """Give the runs by cell and block, in order of appearance."""
+
+    @abstractmethod
+    def measurements(self, places: NDArray[np.int64], run_ids: pa.Array) -> Iterator[pa.Table]:
+        """Give rows of the table of measurements, for some runs in the given order.
+
+        Parameters
+        ----------
+        places : ndarray
+            The runs, shape (n,).
+        run_ids : pyarrow.Array
+            Of texts, one for each of them.
+        """
+
+
+@dataclass(frozen=True, slots=True)
 class Published:
     """A number that a tool computed itself; kept beside the raw values, never taken as one.
 
@@ -138,8 +204,8 @@ class ForeignFile:
         What was not taken, counted and named.
     recordings : list
         What a study reads in place of runs; the importer of its format writes them.
-    table : sequence of ForeignRun or None
-        In place of `runs`, those of a table that was read by column.
+    table : RunColumns or None
+        In place of `runs`, those of a file that was read by column.
     """
 
     form: str
@@ -148,13 +214,15 @@ class ForeignFile:
     facts: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     recordings: list[Sized] = field(default_factory=list)
-    table: Sequence[ForeignRun] | None = None
+    table: RunColumns | None = None
 
     @property
     def holds_values(self) -> bool:
         """Whether there is a value at all."""
-        return any(run.sections for run in self.table or self.runs) or any(
-            len(each) for each in self.recordings
+        return (
+            (self.table is not None and self.table.size > 0)
+            or any(run.sections for run in self.runs)
+            or any(len(each) for each in self.recordings)
         )
 
 

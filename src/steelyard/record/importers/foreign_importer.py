@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from dataclasses import dataclass
 from enum import StrEnum
@@ -146,12 +147,18 @@ class ForeignImporter:
         try:
             plain = self._read_plain(path, options)
             if plain is not None:
-                text, found = plain
-                return self._file(block, path, found, (text.sha256, text.size))
+                text, content_of = plain
+                return self._file(block, path, content_of, (text.sha256, text.size))
             content = read_plain_file(path, may_be_pipe=True)
         except OSError as error:
             raise unreadable(path, error, self.expected) from error
-        found = self.read(unpacked(Source(path, content, self.expected)), options)
+        source = unpacked(Source(path, content, self.expected))
+        found: ForeignFile | None = None
+        if self.read_plain is not None and (source.content != content or not path.is_file()):
+            # What was packed, or came through a pipe, has not been looked at.
+            found = self.read_plain(source, PlainText(io.BytesIO(source.content)), options)
+        if found is None:
+            found = self.read(source, options)
         return self._file(block, path, found, (hashlib.sha256(content).hexdigest(), len(content)))
 
     def _read_plain(self, path: Path, options: ReadOptions) -> tuple[PlainText, ForeignFile] | None:

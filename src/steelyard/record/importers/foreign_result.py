@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from steelyard.errors import unwritable
 from steelyard.model import Batch, Cell, Execution, Plan
-from steelyard.record.importers.columnar import NOT_STATED, ColumnarRuns
+from steelyard.record.importers.columnar import NOT_STATED
 from steelyard.record.importers.foreign import NOT_APPLICABLE, WORKLOAD
 from steelyard.record.importers.imported_result import require_free
 from steelyard.record.importers.interface import ImportSummary
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from steelyard.record.importers.foreign import ForeignFile, ForeignRun, Section
+    from steelyard.record.importers.foreign import ForeignFile, ForeignRun, RunColumns, Section
     from steelyard.record.provenance import Origin
     from steelyard.record.table_file import Value
 
@@ -50,9 +50,9 @@ Levels = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Picked:
-    """Some runs of a table that was read by column."""
+    """Some runs of a file that was read by column."""
 
-    runs: ColumnarRuns
+    runs: RunColumns
     places: NDArray[np.int64]
 
 
@@ -161,9 +161,9 @@ def _coded(files: Sequence[ReadFile]) -> tuple[str, ...]:
     """Give the columns of measurements whose texts repeat; names of runs where these hold many values."""
     runs = values = 0
     for content in (file.content for file in files):
-        if isinstance(content.table, ColumnarRuns):
+        if content.table is not None:
             runs += len(content.table)
-            values += content.table.count(np.arange(len(content.table)))
+            values += content.table.size
         runs += len(content.runs)
         values += sum(len(run.sections) for run in content.runs)
     return ("phase", "metric", "unit", *(("run_id",) if values >= _LONG_RUNS * runs else ()))
@@ -171,7 +171,7 @@ def _coded(files: Sequence[ReadFile]) -> tuple[str, ...]:
 
 def _parts(content: ForeignFile) -> Iterator[tuple[dict[str, str], str, Part]]:
     """Give the levels and the block of each run that measured something, or of many together."""
-    if isinstance(content.table, ColumnarRuns):
+    if content.table is not None:
         for found in content.table.batches():
             yield found.levels, found.block, _Picked(content.table, found.places)
     for run in content.runs:
@@ -182,7 +182,7 @@ def _parts(content: ForeignFile) -> Iterator[tuple[dict[str, str], str, Part]]:
 def _write_runs(tables: ResultTables, plan: Plan, members: Sequence[list[Part]]) -> _Counts:
     counts = _Counts()
 
-    def source_of(batch: Batch) -> ColumnarRuns | None:
+    def source_of(batch: Batch) -> RunColumns | None:
         parts = members[batch.number]
         return parts[0].runs if len(parts) == 1 and isinstance(parts[0], _Picked) else None
 
@@ -216,7 +216,7 @@ def _one_by_one(parts: Sequence[Part]) -> Iterator[ForeignRun]:
 def _write_columns(
     tables: ResultTables,
     plan: Plan,
-    source: ColumnarRuns,
+    source: RunColumns,
     picked: Sequence[tuple[Batch, NDArray[np.int64]]],
 ) -> None:
     """Write runs of one file, many at a time."""
@@ -241,9 +241,9 @@ def _factors(files: Sequence[ReadFile]) -> dict[str, str]:
     """Give the column of each factor: the workload first, then parameters in order of appearance."""
     names = {WORKLOAD: WORKLOAD}
     for file in files:
-        # The runs of one table have the same factors.
-        for run in [*(file.content.table or ())[:1], *file.content.runs]:
-            for name in run.levels:
+        of_columns = () if file.content.table is None else file.content.table.cells()
+        for levels in [*of_columns, *(run.levels for run in file.content.runs)]:
+            for name in levels:
                 if name not in names:
                     names[name] = _column(name, set(names.values()))
     return names

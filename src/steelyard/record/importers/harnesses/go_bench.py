@@ -10,9 +10,17 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
-from steelyard.record.importers.foreign import WORKLOAD, ForeignFile, ForeignRun, Section, is_plausible
+from steelyard.errors import DataError
+from steelyard.record.importers.foreign import (
+    WORKLOAD,
+    ForeignFile,
+    ForeignRun,
+    Section,
+    in_line,
+    is_plausible,
+)
 from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.harnesses.harness_values import (
     ABSENT,
@@ -41,6 +49,7 @@ _METRICS: Final = {
     "allocs/op": ("allocations", "count"),
 }
 _INTERRUPTED: Final = "results broken in two by what the program printed, left out"
+_UNBUILT: Final = " [build failed]"
 _SETTING: Final = re.compile(r"([a-z][^\s:]*):\s*(.*)")
 _OF_PROCESS: Final = frozenset({"goos", "goarch", "pkg", "cpu"})
 """Settings that each process prints before its benchmarks."""
@@ -67,6 +76,7 @@ class _Reader:
     process: int = 0
     is_printing: bool = False
     failed: int = 0
+    unbuilt: list[str] = field(default_factory=list)
     failed_packages: int = 0
     interrupted: int = 0
 
@@ -86,6 +96,8 @@ class _Reader:
             self.settings[setting[1]] = setting[2]
         elif line.startswith(("PASS", "FAIL", "ok ")):
             self.failed_packages += line.startswith("FAIL\t")
+            if line.endswith(_UNBUILT):
+                self.unbuilt.append(line.split()[1])
             self.end_process()
         elif line.startswith("--- FAIL"):
             self.failed += 1
@@ -110,8 +122,11 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     text = source.text()
     is_json = text.lstrip()[:1] == "{"
     reader = _Reader(source)
-    for number, line in _printed(source, text) if is_json else enumerate(text.splitlines(), start=1):
+    printed = [*(_printed(source, text) if is_json else enumerate(text.splitlines(), start=1))]
+    for number, line in printed:
         reader.read(number, line)
+    if reader.unbuilt and not reader.rows:
+        _refuse_unbuilt(source, reader.unbuilt[0], [line for _, line in printed])
     found = ForeignFile("json" if is_json else "text", facts={"tool": "go test -bench"})
     found.facts |= {name: value for row in reader.rows for name, value in row.settings.items()}
     found.runs = _runs(reader.rows)
@@ -122,6 +137,15 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     return found
 
 
+def _refuse_unbuilt(source: Source, package: str, lines: list[str]) -> NoReturn:
+    """Say why nothing was measured, as the compiler does behind a line with the package's name."""
+    begin = next((place for place, line in enumerate(lines) if line.startswith(f"# {package}")), len(lines))
+    said = next((line.strip() for line in lines[begin + 1 :] if line.strip()), "")
+    reason = f": {said}" if said and not said.startswith(("#", "FAIL")) else ""
+    message = in_line(f"`{source.path}`: the build of `{package}` failed, so that no benchmark ran{reason}")
+    raise DataError(message, hint="repair the program, and run its benchmarks again", code="data.import")
+
+
 def _printed(source: Source, text: str) -> Iterator[tuple[int, str]]:
     """Give the lines that `go test -json` packs into events, package by package, with a line of the file."""
     parts: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
@@ -129,7 +153,7 @@ def _printed(source: Source, text: str) -> Iterator[tuple[int, str]]:
         if not line.strip():
             continue
         event = read_json_line(source, number, line)
-        if event.member("Action").text() == "output":
+        if event.member("Action").text() in ("output", "build-output"):
             package = event.optional("Package")
             output = event.member("Output")
             if not isinstance(output.value, str):
@@ -199,5 +223,8 @@ IMPORTER: Final = ForeignImporter(
     "what `go test -bench` prints: a process is a run, each line an iteration",
     EXPECTED,
     read,
-    sign=re.compile(r"^goos: ", re.MULTILINE | re.ASCII),
+    sign=re.compile(
+        r'^goos: |^\{"(?:Time|ImportPath)":"[^"]*","Action":"|^FAIL\t.* \[build failed\]$',
+        re.MULTILINE | re.ASCII,
+    ),
 )

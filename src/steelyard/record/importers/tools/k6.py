@@ -7,8 +7,7 @@ counter are summed, and points of a rate are counted: the run has one value of t
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +15,17 @@ from steelyard.record.importers.delimited import number_of, rows
 from steelyard.record.importers.foreign import ForeignFile
 from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.json_node import read_json, read_json_line
+from steelyard.record.importers.tools.k6_points import (
+    COUNTER,
+    DEFINITION,
+    RATE,
+    TEST,
+    UNITS,
+    Totals,
+    kind_of,
+    read_points,
+    unit_of,
+)
 from steelyard.record.importers.tools.summary import (
     AS_RECORDED,
     Summary,
@@ -29,6 +39,7 @@ from steelyard.record.importers.tools.summary import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from steelyard.record.importers.column_blocks import PlainText
     from steelyard.record.importers.foreign import Source
     from steelyard.record.importers.json_node import Node
     from steelyard.record.importers.reading import ReadOptions
@@ -37,42 +48,8 @@ EXPECTED: Final = (
     "points of k6 (`k6 run --out json=FILE` or `--out csv=FILE`), or its summary (`--summary-export FILE`, "
     "or the data of `handleSummary` as JSON)"
 )
-COUNTER, RATE, GAUGE, TREND = "counter", "rate", "gauge", "trend"
-_BUILT_IN: Final = {
-    **dict.fromkeys(("http_reqs", "iterations", "data_sent", "data_received", "dropped_iterations"), COUNTER),
-    **dict.fromkeys(("ws_sessions", "ws_msgs_sent", "ws_msgs_received"), COUNTER),
-    **dict.fromkeys(("checks", "http_req_failed"), RATE),
-    **dict.fromkeys(("vus", "vus_max"), GAUGE),
-}
-"""Kinds of metrics that k6 makes itself; its CSV tells none."""
-_TIMES: Final = ("http_req_", "iteration_duration", "group_duration", "ws_connecting", "ws_session_duration")
-_UNITS: Final = {"time": "ms", "data": "bytes"}
 _STATISTICS: Final = {"avg": "mean", "min": "min", "max": "max", "med": "p50", "count": "count"}
 _FEWEST: Final = ["metric_name", "timestamp", "metric_value"]
-_TEST: Final = "test"
-"""Workload of what is about no request."""
-
-
-@dataclass(slots=True)
-class _Points:
-    """Points of one target: a request's name, or the test.
-
-    Parameters
-    ----------
-    run : Summary
-        Where its numbers go.
-    sums : dict
-        Metric to the sum of its points, of counters and rates.
-    counts : Counter
-        Number of points of each metric.
-    units : dict
-        Unit of each counter.
-    """
-
-    run: Summary
-    sums: defaultdict[str, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
-    counts: Counter[str] = field(default_factory=Counter)
-    units: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +82,18 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     return _summary(read_json(source))
 
 
+def read_plain(source: Source, text: PlainText, options: ReadOptions) -> ForeignFile | None:
+    """Read points in lines of JSON, which need not fit into memory, if they are as plain as most are."""
+    del source, options
+    return read_points(text)
+
+
 def _of_points(points: Iterator[_Point], form: str) -> ForeignFile:
     found = ForeignFile(form, facts={"tool": "k6"})
-    targets: dict[tuple[str, str], _Points] = {}
+    targets: dict[tuple[str, str], Totals] = {}
     for point in points:
         cell = levels(point.target, scenario=point.scenario)
-        at = targets.setdefault((point.target, point.scenario), _Points(Summary(found, cell)))
+        at = targets.setdefault((point.target, point.scenario), Totals(Summary(found, cell)))
         at.counts[point.metric] += 1
         if point.kind in (COUNTER, RATE):
             at.sums[point.metric] += point.value
@@ -118,11 +101,7 @@ def _of_points(points: Iterator[_Point], form: str) -> ForeignFile:
         else:
             at.run.value(point.metric, point.value, point.unit, at.counts[point.metric])
     for at in targets.values():
-        for metric, total in at.sums.items():
-            if at.units[metric] == RATE:
-                at.run.value(f"{metric}_share", total / at.counts[metric], "ratio")
-            else:
-                at.run.value(metric, total, at.units[metric])
+        at.end()
         at.run.end()
     return found
 
@@ -132,16 +111,15 @@ def _json_points(source: Source, lines: list[tuple[int, str]]) -> Iterator[_Poin
     for number, line in lines:
         node = read_json_line(source, number, line)
         metric, data = node.member("metric").text(), node.member("data")
-        if node.member("type").text() == "Metric":
-            kinds[metric] = data.member("type").text(), _UNITS.get(data.member("contains").text(), "")
+        if node.member("type").text() == DEFINITION:
+            kinds[metric] = data.member("type").text(), UNITS.get(data.member("contains").text(), "")
             continue
-        kind, unit = kinds.get(metric) or (_BUILT_IN.get(metric, TREND), _unit(metric))
+        kind, unit = kind_of(metric, kinds.get(metric))
         tags = data.optional("tags")
         target, scenario = (
             ("", "") if tags is None else (_tag(tags, "name") or _tag(tags, "url"), _tag(tags, "scenario"))
         )
-        unit = unit or ("count" if kind != TREND else AS_RECORDED)
-        yield _Point(metric, kind, unit, data.member("value").number(), target or _TEST, scenario)
+        yield _Point(metric, kind, unit, data.member("value").number(), target or TEST, scenario)
 
 
 def _tag(tags: Node, name: str) -> str:
@@ -160,23 +138,16 @@ def _csv_points(source: Source) -> Iterator[_Point]:
             source.refuse(f"line {line}", f"{len(row)} fields; expected {len(heading)}")
         found = dict(zip(heading, row, strict=True))
         metric = found["metric_name"] or source.refuse(f"line {line}", "the metric has no name")
-        kind = _BUILT_IN.get(metric, TREND)
-        unit = _unit(metric) or ("count" if kind != TREND else AS_RECORDED)
+        kind, unit = kind_of(metric)
         number_at(source, line, found["timestamp"])
         value = number_at(source, line, found["metric_value"])
-        target = found.get("name") or found.get("url") or _TEST
+        target = found.get("name") or found.get("url") or TEST
         yield _Point(metric, kind, unit, value, target, found.get("scenario", ""))
-
-
-def _unit(metric: str) -> str:
-    if metric.startswith("data_"):
-        return "bytes"
-    return "ms" if metric.startswith(_TIMES) and metric not in _BUILT_IN else ""
 
 
 def _summary(document: Node) -> ForeignFile:
     found = ForeignFile("summary", facts={"tool": "k6"})
-    run = Summary(found, levels(_TEST))
+    run = Summary(found, levels(TEST))
     if (state := document.optional("state")) is not None and (
         ms := state.optional("testRunDurationMs")
     ) is not None:
@@ -204,7 +175,7 @@ def _metric(run: Summary, name: str, metric: Node) -> None:
     """Add a metric of a summary; the older form states no kind, which follows from the members."""
     values = metric.optional("values") or metric
     contains = metric.optional("contains")
-    unit = _unit(name) if contains is None else _UNITS.get(contains.text(), "")
+    unit = unit_of(name) if contains is None else UNITS.get(contains.text(), "")
     if values.optional("avg") is not None:
         for member, number in values.members():
             statistic = _STATISTICS.get(member) or _percentile(member)
@@ -232,5 +203,10 @@ IMPORTER: Final = ForeignImporter(
     "points or summary of k6: a test is a run",
     EXPECTED,
     read,
-    sign=re.compile(r"^ +execution: local|^ +http_req_duration\.\.", re.MULTILINE | re.ASCII),
+    read_plain=read_plain,
+    sign=re.compile(
+        r'^ +execution: local|^ +http_req_duration\.\.|\A\{"type":"Metric","data":|'
+        r'\A\{"metric":"[^"]*","type":"Point"|\Ametric_name,timestamp,metric_value,',
+        re.MULTILINE | re.ASCII,
+    ),
 )

@@ -7,10 +7,24 @@ from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from steelyard.record.importers.column_blocks import (
+    ABSENT,
+    NUMBER,
+    TEXT,
+    JsonColumn,
+    NotPlainError,
+    PlainText,
+    json_blocks,
+)
 from steelyard.record.importers.delimited import rows
 from steelyard.record.importers.foreign import ForeignFile
 from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.json_node import read_json, read_json_line
+from steelyard.record.importers.point_runs import PointRuns, Points, combined, value_columns
 from steelyard.record.importers.tools.summary import (
     OF_A_RUN,
     Bin,
@@ -21,9 +35,12 @@ from steelyard.record.importers.tools.summary import (
     note_counts,
     numbered_lines,
 )
+from steelyard.record.table_file import ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
 
     from steelyard.record.importers.foreign import Source
     from steelyard.record.importers.json_node import Node
@@ -37,6 +54,10 @@ _COLUMNS: Final = 12
 _STATISTICS: Final = {"mean": "mean", "50th": "p50", "90th": "p90", "95th": "p95", "99th": "p99"} | {
     name: name for name in ("min", "max")
 }
+_NUMBERS: Final = {"latency": "ns", "bytes_out": "bytes", "bytes_in": "bytes"}
+_PATHS: Final = ("attack", "method", "url", "code", *_NUMBERS)
+_WHOLE: Final = r"^(0|[1-9]\d{0,17})$"
+_FAILED: Final = "requests that failed with status {}"
 _Request = tuple[str, int, int, int, int]
 """Target, status, latency [ns], bytes out and bytes in."""
 
@@ -60,6 +81,12 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     return _requests((_of_json(read_json_line(source, line, text)) for line, text in lines), "json")
 
 
+def read_plain(source: Source, text: PlainText, options: ReadOptions) -> ForeignFile | None:
+    """Read requests in lines of JSON, which need not fit into memory, if they are as plain as most are."""
+    del source, options
+    return _read_columns(text)
+
+
 def _requests(requests: Iterator[_Request], form: str) -> ForeignFile:
     found = ForeignFile(form, facts={"tool": "vegeta"})
     runs: dict[str, Summary] = {}
@@ -71,14 +98,9 @@ def _requests(requests: Iterator[_Request], form: str) -> ForeignFile:
         counts[target] += 1
         if not _is_success(status):
             failures[target] += 1
-            failed[f"requests that failed with status {status}"] += 1
+            failed[_FAILED.format(status)] += 1
             continue
-        numbers = (
-            ("latency", latency_ns, "ns"),
-            ("bytes_out", sent, "bytes"),
-            ("bytes_in", received, "bytes"),
-        )
-        for metric, number, unit in numbers:
+        for (metric, unit), number in zip(_NUMBERS.items(), (latency_ns, sent, received), strict=True):
             run.value(metric, Decimal(number), unit, counts[target])
     for target, run in runs.items():
         run.value("failures", Decimal(failures[target]), "count")
@@ -113,6 +135,84 @@ def _csv(source: Source) -> Iterator[_Request]:
         status, latency, sent, received = (count_at(source, line, field) for field in row[1:5])
         target = f"{row[9]} {row[10]}"
         yield f"{row[7]}: {target}" if row[7] else target, status, latency, sent, received
+
+
+def _read_columns(text: PlainText) -> ForeignFile | None:
+    """Read requests in lines of JSON by column, or give nothing where a line needs a second look."""
+    reader = _Columns()
+    try:
+        for block in ahead(json_blocks(text, _PATHS)):
+            reader.take(block)
+    except NotPlainError:
+        return None
+    return reader.file() if reader.lines > 1 else None
+
+
+class _Columns:
+    """Requests that were read by column so far."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self._found = ForeignFile("json", facts={"tool": "vegeta"})
+        self._runs: dict[str, Summary] = {}
+        self._numbers: dict[str, int] = {}
+        self._failures: Counter[int] = Counter()
+        self._failed: Counter[str] = Counter()
+        self._points = Points()
+
+    def take(self, block: Mapping[str, JsonColumn]) -> None:
+        """Take a block of lines."""
+        run = self._run_of(block)
+        self.lines += run.size
+        status = _whole_numbers(block["code"])
+        columns = {"iteration": pa.array(self._points.numbered(run, 0))}
+        for metric in _NUMBERS:
+            number = _whole_numbers(block[metric])
+            is_short = not number.size or number.max() <= np.iinfo(np.int32).max
+            columns[metric] = pa.array(number.astype(np.int32) if is_short else number)
+        is_success = (status >= 200) & (status < 400)  # noqa: PLR2004 - as of `_is_success`
+        self._failures.update(run[~is_success].tolist())
+        self._failed.update(_FAILED.format(each) for each in status[~is_success].tolist())
+        kept = pa.array(is_success)
+        self._points.add(run[is_success], {name: each.filter(kept) for name, each in columns.items()})
+
+    def file(self) -> ForeignFile:
+        """Give what was read."""
+        for number, run in enumerate(self._runs.values()):
+            run.value("failures", Decimal(self._failures[number]), "count")
+        note_counts(self._found, self._failed)
+        runs = self._runs.values()
+        endings = [run.sections for run in runs]
+        self._found.table = PointRuns(
+            [run.levels for run in runs], endings, self._points, _values_of, len(_NUMBERS)
+        )
+        return self._found
+
+    def _run_of(self, block: Mapping[str, JsonColumn]) -> NDArray[np.int64]:
+        """Give the number of the run of each request: of its attack and target."""
+        texts = [block["attack"].require(ABSENT, TEXT)]
+        return combined([*texts, *(block[path].require(TEXT) for path in ("method", "url"))], self._number_of)
+
+    def _number_of(self, attack: str, method: str, url: str) -> int:
+        if not (method.strip() and url.strip()) or (attack and not attack.strip()):
+            raise NotPlainError
+        target = f"{attack}: {method} {url}" if attack else f"{method} {url}"
+        self._runs.setdefault(target, Summary(self._found, levels(target)))
+        return self._numbers.setdefault(target, len(self._numbers))
+
+
+def _whole_numbers(column: JsonColumn) -> NDArray[np.int64]:
+    texts = column.require(NUMBER)
+    if not pc.all(pc.match_substring_regex(texts, _WHOLE)).as_py():
+        raise NotPlainError
+    numbers: NDArray[np.int64] = texts.cast(pa.int64()).to_numpy()
+    return numbers
+
+
+def _values_of(part: pa.RecordBatch) -> dict[str, pa.Array]:
+    numbers = np.stack([part[metric].to_numpy().astype(np.int64) for metric in _NUMBERS], axis=1).ravel()
+    metric = np.tile(np.arange(len(_NUMBERS)), len(part))
+    return value_columns(pa.array(numbers).cast(pa.string()), metric, _NUMBERS)
 
 
 def _report(document: Node) -> ForeignFile:
@@ -163,5 +263,8 @@ IMPORTER: Final = ForeignImporter(
     "requests of vegeta, or its report: an attack is a run, a request an iteration",
     EXPECTED,
     read,
-    sign=re.compile(r"^Requests +\[total, rate", re.MULTILINE | re.ASCII),
+    read_plain=read_plain,
+    sign=re.compile(
+        r'^Requests +\[total, rate|\A\{"attack":"[^"]*","seq":\d+,"code":', re.MULTILINE | re.ASCII
+    ),
 )

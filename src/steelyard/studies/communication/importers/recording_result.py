@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
 from steelyard.errors import unwritable
 from steelyard.model import Batch, Cell, Execution, Plan
-from steelyard.record.importers.foreign_result import write_import_provenance
+from steelyard.record.importers.foreign import WORKLOAD, ForeignRun, Section
+from steelyard.record.importers.foreign_result import STUDY as IMPORTED
+from steelyard.record.importers.foreign_result import write_foreign, write_import_provenance
 from steelyard.record.importers.imported_result import require_free
 from steelyard.record.importers.interface import ImportSummary
 from steelyard.record.outcome_rows import run_identity
@@ -45,6 +47,10 @@ NO_LINK: Final = "none"
 MARGIN_PERCENT: Final = 5.0
 """As in a measured study."""
 
+CALLS_ALONE: Final = (
+    "calls without a message: their times are described, and there is no cost model; import them together "
+    "with the files of the messages for one"
+)
 HELD_OUT: Final = 1
 BLOCK_MESSAGES: Final = 256
 """Messages that are resampled together: what disturbs one disturbs its neighbours."""
@@ -70,7 +76,8 @@ def write_recordings(result: Path, files: Sequence[ReadFile], kind: ForeignResul
     """Write a result folder that the communication study analyses.
 
     Files are replications in the order given, but that files of other operations complete one: a program that
-    keeps each operation in a file of its own was executed once.
+    keeps each operation in a file of its own was executed once. Calls without any message have no model:
+    their times become an import like any other.
 
     Raises
     ------
@@ -78,8 +85,10 @@ def write_recordings(result: Path, files: Sequence[ReadFile], kind: ForeignResul
         If the folder holds something else, or cannot be written.
     """
     found: dict[str, list[_Replication]] = {}
+    if not any(np.isin(part.op, list(TIMED)).any() for file in files for part in _recordings(file)):
+        return write_foreign(result, [_calls(file) for file in files], replace(kind, study=IMPORTED))
     for file in files:
-        for part in cast("list[Recording]", file.content.recordings):
+        for part in _recordings(file):
             if not part:
                 continue
             replications = found.setdefault(part.transport, [])
@@ -121,6 +130,25 @@ def write_recordings(result: Path, files: Sequence[ReadFile], kind: ForeignResul
     runs = len(plan.batches)
     form = files[0].origin.form
     return ImportSummary(result, plan.study, form, len(plan.cells), 0, runs, messages, notes)
+
+
+def _recordings(file: ReadFile) -> list[Recording]:
+    return cast("list[Recording]", file.content.recordings)
+
+
+def _calls(file: ReadFile) -> ReadFile:
+    """Give the times of calls as values, those of each kind as a program's."""
+    runs = []
+    for part in _recordings(file):
+        lasted = part.first[:, 2] - part.first[:, 0]
+        for kind in dict.fromkeys(part.op.tolist()):
+            name = Operation(kind).name.lower()
+            sections = [
+                Section("time", "ns", float(value), number)
+                for number, value in enumerate(lasted[part.op == kind].tolist(), start=1)
+            ]
+            runs.append(ForeignRun({WORKLOAD: name, "transport": part.transport}, sections))
+    return replace(file, content=replace(file.content, runs=runs, notes=[*file.content.notes, CALLS_ALONE]))
 
 
 def _plan(found: dict[str, list[_Replication]], files: Sequence[ReadFile], kind: ForeignResult) -> Plan:

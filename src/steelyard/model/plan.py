@@ -13,7 +13,7 @@ from steelyard.model.document import FOLDER_HINT, read_document, read_once
 from steelyard.model.indented_json import by_name, indented, indented_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 PLAN_NAME: Final = "plan.json"
@@ -113,6 +113,29 @@ class Plan:
             before = ","
         found.update(b"}")
         return found.hexdigest()
+
+    def excerpt(self, batches: Iterable[Batch]) -> Plan:
+        """Give a plan of some batches alone, for whoever runs them.
+
+        Parameters
+        ----------
+        batches : iterable of Batch
+            Of this plan, in its order. They keep their numbers and blocks; the cells that they run are
+            numbered anew.
+        """
+        chosen = tuple(batches)
+        numbers = {cell: number for number, cell in enumerate(sorted({batch.cell for batch in chosen}))}
+        cells = tuple(replace(self.cells[cell], number=number) for cell, number in numbers.items())
+        return replace(
+            self,
+            factors={
+                name: tuple(dict.fromkeys(cell.levels[name] for cell in cells if name in cell.levels))
+                for name in self.factors
+            },
+            cells=cells,
+            batches=tuple(replace(batch, cell=numbers[batch.cell]) for batch in chosen),
+            twin=None,
+        ).freeze()
 
     def cell_of(self, batch: Batch) -> Cell:
         """Give the cell that a batch runs."""

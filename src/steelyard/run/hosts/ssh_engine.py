@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 STATE_NAME: Final = "ssh.json"
 STATE_SCHEMA: Final = "steelyard/ssh/1"
 PART_FILE: Final = "part.json"
+EXCERPT_FILE: Final = "part-plan.json"
 STRIKES: Final = 2
 """Parts in a row that record nothing before a host is left out; one may have been killed."""
 CANCEL_LOOK_S: Final = 1.0
@@ -349,7 +350,9 @@ class SshEngine:
         plan = self._folder.parent / PLAN_NAME
         if not has_plan and plan.exists():
             session.put(f"../{PLAN_NAME}", plan.read_bytes())
-        session.put(f"{part.name}/{PART_FILE}", (part / PART_FILE).read_bytes())
+        for name in (EXCERPT_FILE, PART_FILE):
+            if (part / name).exists():
+                session.put(f"{part.name}/{name}", (part / name).read_bytes())
         self._read_clock(session, part)
         session.ask("begin", part.name)
         return plan.exists()

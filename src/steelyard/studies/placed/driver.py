@@ -19,6 +19,8 @@ from steelyard.studies.placed.parts import (
     PLACED_NAME,
     deal,
     read_part,
+    require_same_plan,
+    write_excerpts,
     write_parts,
 )
 
@@ -157,8 +159,11 @@ class _Driver:
         self._settle_s = NETWORK_SETTLE_S if is_shared else SETTLE_S
         self._absorber = Absorber(result, ledger, progress.note, NETWORK_SETTLE_S if is_shared else LATE_S)
         # A folder without its file was never placed: whoever was writing it died.
-        found = (path.parent for path in self._root.glob(f"part-*/{PART_NAME}"))
-        self._parts = {part.name: read_part(part).batches for part in found}
+        self._parts: dict[str, tuple[int, ...]] = {}
+        for path in self._root.glob(f"part-*/{PART_NAME}"):
+            part = read_part(path.parent)
+            require_same_plan(path.parent, part, plan)
+            self._parts[path.parent.name] = part.batches
         self._watched = set(self._parts)
         self._said: set[str] = set()
         self._began_s = time.monotonic()
@@ -186,6 +191,8 @@ class _Driver:
                 width = 1 if hosts else self._engine.width
                 dealt = deal(batches, width, self._parts_per_host)
                 parts = write_parts(self._result, self._plan.id, dealt)
+                of_part = ([self._left[number] for number in numbers] for numbers in dealt)
+                write_excerpts(self._plan, dict(zip(parts, of_part, strict=True)))
                 self._parts |= {part.name: batches for part, batches in zip(parts, dealt, strict=True)}
                 self._watched |= {part.name for part in parts}
                 self._absorber.placing(part.name for part in parts)

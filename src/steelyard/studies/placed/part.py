@@ -10,7 +10,6 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, DataError
-from steelyard.model.plan import PLAN_NAME, read_plan
 from steelyard.record.clock import now_utc
 from steelyard.record.placed.hosts import BYSTANDERS
 from steelyard.record.placed.journal import JOURNAL_NAME, Journal, JournalReader
@@ -22,7 +21,7 @@ from steelyard.run.machine.host import Verdict, read_fingerprint, read_host
 from steelyard.studies.execution import ExecutionHere, ProbedTechnologies, provenance_here
 from steelyard.studies.host_facts import host_facts
 from steelyard.studies.placed.describing import describe_here
-from steelyard.studies.placed.parts import read_part, result_of, starts_of
+from steelyard.studies.placed.parts import read_part, read_plan_of, starts_of
 from steelyard.study import installed
 
 if TYPE_CHECKING:
@@ -63,10 +62,7 @@ def execute_part(folder: Path, command_line: Iterable[str], progress: Progress) 
     if part.technologies is not None:
         _describe(folder, part.technologies, command_line, progress)
         return True
-    plan = read_plan(result_of(folder) / PLAN_NAME)
-    if plan.id != part.plan_id:
-        message = f"`{folder}` belongs to another plan than the `{PLAN_NAME}` beside it"
-        raise DataError(message, hint="do not mix files of two results", code="data.other-plan")
+    plan = read_plan_of(folder, part)
     done = {
         each.batch
         for start in starts_of(folder)

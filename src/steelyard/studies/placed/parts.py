@@ -1,6 +1,7 @@
 """Parts of a plan: which batches one host runs, and where it hands back what it recorded.
 
-``RESULT/placed/part-0001/part.json`` says what to run. Each start of its process has a folder of its own,
+``RESULT/placed/part-0001/part.json`` says what to run; ``part-plan.json`` beside it is an excerpt of the plan
+where the part runs few of its cells. Each start of its process has a folder of its own,
 ``starts/HOST.TOKEN``, with journal, provenance and files: a part that is started again, or twice, never
 writes where another process does.
 """
@@ -8,25 +9,31 @@ writes where another process does.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from steelyard.errors import DataError
+from steelyard.errors import DataError, unwritable
 from steelyard.model.document import read_document, write_document
+from steelyard.model.plan import PLAN_NAME, read_plan
 from steelyard.record.placed.journal import JOURNAL_NAME
 from steelyard.record.provenance import PROVENANCE_NAME
+from steelyard.study import installed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from steelyard.model import Batch
+    from steelyard.model import Batch, Plan
 
 PLACED_NAME: Final = "placed"
 PART_NAME: Final = "part.json"
+EXCERPT_NAME: Final = "part-plan.json"
 PART_SCHEMA: Final = "steelyard/part/1"
 PARTS_PER_HOST: Final = 8
 """So many at least, where there are enough blocks: a host that is lost or slow holds little back."""
+
+_FEW: Final = 10
+"""A part with a tenth of the cells or less has a plan of its own: no plan is written many times over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,62 @@ def write_parts(result: Path, plan_id: str, parts: Sequence[tuple[int, ...]]) ->
         write_document(folder / PART_NAME, Part(plan_id, batches), hint=hint)
         made.append(folder)
     return made
+
+
+def write_excerpts(plan: Plan, parts: Mapping[Path, Sequence[Batch]]) -> None:
+    """Write beside each part that runs few cells the plan of these alone.
+
+    To read a plan of 100 000 cells takes its process some seconds and half a gigabyte.
+
+    Parameters
+    ----------
+    plan : Plan
+        Frozen plan.
+    parts : mapping of Path to sequence of Batch
+        Folder of each part, and what it runs.
+    """
+    for folder, batches in parts.items():
+        if _FEW * len({batch.cell for batch in batches}) <= len(plan.cells):
+            _write_excerpt(plan.excerpt(batches), folder / EXCERPT_NAME)
+
+
+def _write_excerpt(plan: Plan, path: Path) -> None:
+    try:
+        plan.write(path)
+    except OSError as error:
+        raise unwritable(path, error, "free some space there, then continue with --resume") from error
+
+
+def read_plan_of(folder: Path, part: Part) -> Plan:
+    """Read the plan of a part: its own excerpt, or that of the whole study.
+
+    A study that runs its parts itself may need all of it.
+
+    Raises
+    ------
+    DataError
+        If the plan is damaged, or is not that of the part.
+    """
+    if (folder / EXCERPT_NAME).exists():
+        own = read_plan(folder / EXCERPT_NAME)
+        if installed(own.study).part is None:
+            return replace(own, id=part.plan_id)
+    plan = read_plan(result_of(folder) / PLAN_NAME)
+    require_same_plan(folder, part, plan)
+    return plan
+
+
+def require_same_plan(folder: Path, part: Part, plan: Plan) -> None:
+    """Refuse a part that was dealt from another plan.
+
+    Raises
+    ------
+    DataError
+        If it was.
+    """
+    if plan.id != part.plan_id:
+        message = f"`{folder}` belongs to another plan than the `{PLAN_NAME}` beside it"
+        raise DataError(message, hint="do not mix files of two results", code="data.other-plan")
 
 
 def write_description_parts(result: Path, count: int, technologies: Sequence[str]) -> list[Path]:

@@ -129,7 +129,7 @@ def remove_groups_of(launchers: set[int], root: Path = CGROUP_ROOT) -> None:
     """
     for group in list(_control_groups(root, KEY_OF_LAUNCHERS, CGROUP_DEPTH)):
         found = LAUNCHER_GROUP.fullmatch(group.name)
-        if found is not None and int(found[1]) in launchers:
+        if found is not None and int(found[1]) in launchers and not _is_of_another(group):
             remove_control_group(group)
 
 
@@ -164,15 +164,38 @@ def _is_running(process: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in {"Z", "X"}
 
 
+def _is_of_another(group: Path) -> bool:
+    """Whether a launcher with the same id in another namespace of processes lives: none of ours is there."""
+    if any(_processes_in(folder) for folder, _, _ in os.walk(group)):
+        return False
+    with suppress(FileNotFoundError):
+        descriptor = os.open(group, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+    return False
+
+
+def _processes_in(group: str) -> list[int]:
+    """Give the processes of a group that are in this namespace; `kill` takes the 0 of others for us."""
+    try:
+        found = map(int, (Path(group) / "cgroup.procs").read_text(encoding="ascii").split())
+    except OSError:
+        return []
+    return [each for each in found if each]
+
+
 def _empty_group(group: Path) -> None:
     """Kill what lives in a group and remove the group with its descendants, the deepest first."""
     for folder, _, _ in os.walk(group, topdown=False):
-        with suppress(OSError):
-            for line in (Path(folder) / "cgroup.procs").read_text(encoding="ascii").split():
-                with suppress(ProcessLookupError):
-                    os.kill(int(line), signal.SIGKILL)
-                with suppress(OSError):  # with a priority of real time it may wait for seconds to die
-                    os.sched_setscheduler(int(line), os.SCHED_OTHER, os.sched_param(0))
+        for process in _processes_in(folder):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+            with suppress(OSError):  # with a priority of real time it may wait for seconds to die
+                os.sched_setscheduler(process, os.SCHED_OTHER, os.sched_param(0))
         with suppress(OSError):
             Path(folder).rmdir()
 

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{Flock, FlockArg};
 
 use super::error::CgroupError;
+use super::kill::processes;
 use super::layout::Layout;
-use super::removal::remove_tree;
+use super::removal::{children, remove_tree};
 
 const PREFIX: &str = "steelyard-";
 
@@ -104,11 +105,24 @@ pub fn remove_groups_of(layout: &Layout, owner: u32) -> Result<(), CgroupError> 
     for hierarchy in layout.v2.iter().chain(&layout.v1) {
         for parent in hierarchy.group.ancestors().take_while(|path| path.starts_with(&hierarchy.mount)) {
             for (path, _) in launchers_in(parent).into_iter().filter(|(_, other)| *other == owner) {
-                result = result.and(remove_tree(&path));
+                if !is_of_another(&path) {
+                    result = result.and(remove_tree(&path));
+                }
             }
         }
     }
     result
+}
+
+/// Whether a launcher with the same id in another pid namespace lives: it holds the lock, and no process of this
+/// namespace is in its group.
+fn is_of_another(group: &Path) -> bool {
+    !has_process(group) && try_lock(group).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// Whether a process of this pid namespace is in a group or below it: others are listed as 0.
+fn has_process(group: &Path) -> bool {
+    processes(group).iter().any(|pid| *pid != 0) || children(group).iter().any(|child| has_process(child))
 }
 
 /// Locks the group of a launcher that is gone: its children hold the lock until they are dead too, which takes
@@ -133,6 +147,9 @@ fn is_alive(pid: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::layout::Hierarchy;
     use super::*;
 
     #[test]
@@ -158,6 +175,28 @@ mod tests {
         assert!(claim.path.ends_with("steelyard-4194302"));
         assert!(!dead.exists());
         assert!(held.exists());
+    }
+
+    #[test]
+    fn the_group_of_a_launcher_with_the_same_id_elsewhere_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let layout = Layout {
+            v2: Some(Hierarchy {
+                mount: parent.path().to_owned(),
+                group: parent.path().to_owned(),
+                controllers: BTreeSet::new(),
+            }),
+            ..Layout::default()
+        };
+        let group = parent.path().join("steelyard-7");
+        fs::create_dir(&group).unwrap();
+        let lock = try_lock(&group).unwrap();
+        fs::create_dir(group.join("run-1")).unwrap();
+        remove_groups_of(&layout, 7).unwrap();
+        assert!(group.exists());
+        drop(lock);
+        remove_groups_of(&layout, 7).unwrap();
+        assert!(!group.exists());
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub(super) fn remove_tree(group: &Path) -> Result<(), CgroupError> {
     remove_empty(group)
 }
 
-fn children(group: &Path) -> Vec<PathBuf> {
+pub(super) fn children(group: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(group) else { return Vec::new() };
     entries
         .filter_map(Result::ok)

@@ -238,6 +238,18 @@ def test_a_run_that_never_ends_ends_with_the_minutes(
     assert "warning: failed: `sleep 1000` failed with" in capsys.readouterr().out
 
 
+def test_a_build_that_never_ends_ends_with_its_limit(
+    made: MadeRepository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = made.folder / "hangs.toml"
+    text = 'build = "sleep 765"\nbuild_timeout_minutes = 0.01\n[benchmark.a]\ncommand = "true"\n'
+    suite.write_text(text, encoding="utf-8")
+    assert execute(["bench", "--file", str(suite), "--rev", "HEAD~1", "--rev", "HEAD", "--no-record"]) == 4
+    said = capsys.readouterr().err
+    assert "by `sleep 765`: it had not ended after 600.0 ms and was ended" in said
+    assert "hint: `--build-timeout` gives it more time" in said
+
+
 def test_setups_that_write_the_same_file_are_refused(
     made: MadeRepository, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,6 @@ import re
 import shutil
 import signal
 import stat
-import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
@@ -20,12 +19,15 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
 from steelyard.errors import DataError, RunError, unwritable
+from steelyard.model.run_outcome import RunStatus
+from steelyard.model.run_spec import Limits, OutputStream, RunSpec
 from steelyard.record.clock import now_utc
 from steelyard.record.seal import hash_file
 from steelyard.revisions.repository import Commit, outside_hooks, run_git
-from steelyard.run.environment import callers_environment
+from steelyard.run.environment import callers_environment, unpassable
 from steelyard.run.redact import last_lines, without_secrets
 from steelyard.run.state import cache_folder
+from steelyard.units import NS_PER_S, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
 BUILD_SCHEMA: Final = "steelyard/build/1"
 FOLDER_VARIABLE: Final = "STEELYARD_BUILDS"
 KEPT_DAYS: Final = 30
+LONGEST_BUILD_S: Final = 7200.0
+"""A build that waits for ever would hold a job until its runner gives up, without a verdict (GitHub: 6 h)."""
+_PATIENCE_S: Final = 60.0
+"""For the launcher, to end a build and say so."""
 _DIGITS: Final = 20
 _TAIL_BYTES: Final = 8192
 _SECONDS_PER_DAY: Final = 86_400
@@ -82,6 +88,8 @@ class Build:
         What it said.
     is_reused : bool
         Whether it had been made before.
+    timeout_s : float or None
+        The limit that ended it, if one did.
     """
 
     commit: Commit
@@ -92,6 +100,7 @@ class Build:
     seconds: float
     log: Path
     is_reused: bool = False
+    timeout_s: float | None = None
 
     def facts(self, programs: Iterable[str] = ()) -> dict[str, Any]:
         """Give what is recorded of it, with the hashes of those programs that are its own."""
@@ -118,12 +127,17 @@ class Build:
 
     def failure(self) -> RunError:
         """Give the error that a failed build is where nothing can be measured without it."""
-        how = f"exit status {self.exit_status}" if self.exit_status >= 0 else f"signal {-self.exit_status}"
+        hint, how = f"all it said is in {self.log}", f"exit status {self.exit_status}"
+        if self.timeout_s is not None:
+            how = f"it had not ended after {format_seconds(self.timeout_s)} and was ended"
+            hint = f"`--build-timeout` gives it more time; {hint}"
+        elif self.exit_status < 0:
+            how = f"signal {-self.exit_status}"
         said = _said(self.log)
         message = f"cannot build {self.commit.name} by `{self.command}`: {how}" + (
             f": {said}" if said else ""
         )
-        return RunError(message, hint=f"all it said is in {self.log}", code="run.build")
+        return RunError(message, hint=hint, code="run.build")
 
 
 class BuildCache:
@@ -133,10 +147,13 @@ class BuildCache:
     ----------
     folder : Path or None
         The variable ``STEELYARD_BUILDS`` unless given, else ``steelyard/builds`` in the user's cache (XDG).
+    timeout_s : float
+        How long a build may take [s], positive; then all its processes are killed, and it has failed.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, *, timeout_s: float = LONGEST_BUILD_S) -> None:
         self.folder = _default_folder() if folder is None else folder
+        self._timeout_s = timeout_s
         self._made: dict[str, Build] = {}
 
     @contextmanager
@@ -221,14 +238,19 @@ class BuildCache:
         self._remove(key)
         root = self.folder / key
         try:
-            with self._log(key).open("wb") as log:
-                _check_out(repository, commit, root)
-                place = _below(root, repository, commit)
-                began_s = time.monotonic()
-                exit_status = 0 if command is None else _build(command, place, log)
+            self._log(key).write_bytes(b"")
+            _check_out(repository, commit, root)
+            place = _below(root, repository, commit)
+            began_s = time.monotonic()
+            exit_status, is_ended = 0, False
+            if command is not None:
+                exit_status, is_ended = _build(command, place, self._log(key), self._timeout_s)
             seconds = time.monotonic() - began_s
             status: Literal["ready", "failed"] = "failed" if exit_status else "ready"
-            found = Build(commit, place, command, status, exit_status, seconds, self._log(key))
+            found = Build(
+                *(commit, place, command, status, exit_status, seconds, self._log(key)),
+                timeout_s=self._timeout_s if is_ended else None,
+            )
             content = {"schema": BUILD_SCHEMA, **found.facts(), "files": files_hash(root)}
             written = self.folder / f"{key}.json.new"
             written.write_text(json.dumps(content, indent=1), encoding="utf-8", errors="backslashreplace")
@@ -398,34 +420,31 @@ def _bring_submodules(copies: Path, root: Path, ask: Callable[..., str]) -> None
             _bring_submodules(copies / name / "modules", root / path, ask)
 
 
-def _build(command: str, folder: Path, log: IO[bytes]) -> int:
-    """Build in a process group of its own, of which nothing outlives this process, interrupted or killed."""
-    line = ["sh", "-c", command]
-    process = subprocess.Popen(
-        line,
-        cwd=folder,
-        env={**outside_hooks(), "PWD": str(folder)},
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
+def _build(command: str, folder: Path, log: Path, timeout_s: float) -> tuple[int, bool]:
+    """Build by a launcher, which ends every process of it after the build, the limit, or this process.
+
+    Returns
+    -------
+    tuple
+        Exit status, negative for a signal, and whether the limit ended it.
+    """
+    # Here: they take a while to load, and most builds are there already.
+    from steelyard.run.executor.resident import BARE, require_started, resident  # noqa: PLC0415
+
+    environment = {**outside_hooks(), "PWD": str(folder)}
+    kept = environment.keys() - set(unpassable(environment))
+    spec = RunSpec(
+        id="build",
+        command=("sh", "-c", command),
+        environment={name: environment[name] for name in kept},
+        working_directory=str(folder),
+        standard_output=OutputStream.appended(str(log)),
+        standard_error=OutputStream.appended(str(log)),
+        limits=Limits(wall_time_ns=round(timeout_s * NS_PER_S)),
     )
-    # It waits for a line on a pipe that ends with this process, however that ends.
-    ending = ["sh", "-c", 'read -r _; kill -s KILL -- "-$1"', "guard", str(process.pid)]
-    guard = subprocess.Popen(
-        ending,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        return process.wait()
-    except BaseException:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
-    finally:
-        guard.kill()
-        guard.communicate()
+    with resident(BARE) as worker:
+        (outcome,) = worker.execute(spec, timeout_s=timeout_s + _PATIENCE_S)
+    require_started([outcome], "sh", BARE)
+    if outcome.status is RunStatus.WALL_TIMEOUT:
+        return -signal.SIGKILL, True
+    return (-(outcome.signal or signal.SIGKILL) if outcome.exit_code is None else outcome.exit_code), False

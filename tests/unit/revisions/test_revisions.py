@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,7 @@ from fixtures.git_repository import MadeRepository
 from steelyard.errors import DataError, SteelyardError, UsageError
 from steelyard.revisions.build import BuildCache, build_key
 from steelyard.revisions.repository import Repository, chosen, outside_hooks
+from steelyard.run.executor.worker import Worker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +54,12 @@ def built(cache: BuildCache, made: MadeRepository, name: str, command: str | Non
 def names(made: MadeRepository, *asked: str, is_exact: bool = False) -> tuple[list[str], list[str]]:
     commits, remarks = chosen(Repository(made.folder), asked, is_exact=is_exact)
     return [commit.subject for commit in commits], remarks
+
+
+def alive(command: str) -> bytes:
+    """Give who runs a command; what is dead and not collected yet does no harm."""
+    words = ["pgrep", "-f", "-x", "-r", "R,S,D", command]
+    return subprocess.run(words, capture_output=True, check=False).stdout
 
 
 def test_the_baseline_is_where_the_branches_parted(made: MadeRepository) -> None:
@@ -176,22 +183,41 @@ def test_a_failed_build_twice_in_one_call_is_made_once(made: MadeRepository, cac
 def test_an_interrupted_build_leaves_nothing(
     made: MadeRepository, cache: BuildCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[int] = []
+    began = made.folder.parent / "began"
 
-    class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
-        def wait(self, timeout: float | None = None) -> int:
-            if not seen and self.args[0] == "sh":  # type: ignore[index]
-                seen.append(self.pid)
-                time.sleep(0.2)
-                raise KeyboardInterrupt
-            return super().wait(timeout)
+    await_reply = Worker.await_reply
 
-    monkeypatch.setattr("steelyard.revisions.build.subprocess.Popen", Interrupted)
+    def interrupted(worker: Worker, timeout_s: float, said: str) -> Any:
+        if said != "did not answer":
+            return await_reply(worker, timeout_s, said)
+        while not began.exists():
+            time.sleep(0.02)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Worker, "await_reply", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        built(cache, made, "work", "sleep 77 & sleep 77")
+        built(cache, made, "work", f"sleep 76543 & touch {began}; sleep 76543")
     assert [path.suffix for path in cache.folder.iterdir()] == [".lock"]
-    alive = subprocess.run(["pgrep", "-g", str(seen[0]), "-r", "R,S,D"], capture_output=True, check=False)
-    assert alive.stdout == b"", "what is dead and not collected yet does no harm"
+    assert not alive("sleep 76543")
+
+
+@pytest.mark.parametrize(
+    "command", ["sleep 76544", "setsid sleep 76544 & (sleep 76544 &); cat n; sleep 76544"]
+)
+def test_a_build_that_hangs_is_ended_with_all_its_processes(made: MadeRepository, command: str) -> None:
+    cache = BuildCache(made.folder.parent / "builds", timeout_s=0.5)
+    found = built(cache, made, "work", command)
+    assert (found.status, found.exit_status, found.timeout_s) == ("failed", -9, 0.5)
+    failure = found.failure()
+    assert f"by `{command}`: it had not ended after 500.0 ms and was ended" in failure.message
+    assert failure.hint is not None
+    assert failure.hint.startswith("`--build-timeout` gives it more time")
+    assert not alive("sleep 76544")
+
+
+def test_what_a_build_leaves_running_ends_with_it(made: MadeRepository, cache: BuildCache) -> None:
+    assert built(cache, made, "work", "setsid sleep 76545 & cat n").status == "ready"
+    assert not alive("sleep 76545")
 
 
 def test_a_build_ends_with_the_process_that_wanted_it(made: MadeRepository, cache: BuildCache) -> None:

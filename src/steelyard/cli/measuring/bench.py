@@ -133,8 +133,12 @@ def bench(
             request, revisions = options.get("request", _WHOLE), options.get("revisions", NO_REVISIONS)
         suite, benchmarks = _suite(request, benchmarks)
         chosen = benchmarks_of(suite, benchmarks)
+        timeout = suite.build_timeout_minutes
         revisions = replace(
-            revisions, rev=revisions.rev or suite.revisions, build=revisions.build or suite.build
+            revisions,
+            rev=revisions.rev or suite.revisions,
+            build=revisions.build or suite.build,
+            build_timeout=revisions.build_timeout or (None if timeout is None else f"{timeout:f}min"),
         )
         if not revisions.rev:
             message = "`steelyard bench` compares revisions, and none is given"

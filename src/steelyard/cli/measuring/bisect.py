@@ -21,11 +21,10 @@ from steelyard.cli.environment_note import note_unpassable
 from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
 from steelyard.cli.measuring.compare import RESULTS
-from steelyard.cli.measuring.revisions import tell_of_build
+from steelyard.cli.measuring.revisions import build_cache, tell_of_build
 from steelyard.interruption import INTERRUPTED
 from steelyard.record.clock import now_utc
 from steelyard.record.folder_lock import default_result
-from steelyard.revisions.build import BuildCache
 from steelyard.revisions.history import span_between
 from steelyard.revisions.repository import Repository
 from steelyard.studies.comparison.bisection.execution import bisect_history, resume_hint
@@ -60,6 +59,9 @@ class SearchOptions:
     build
         Shell line that builds a commit, in the folder in which you stand. What was built before from the same
         files is not built again.
+    build_timeout
+        Longest time of a build, as in `5min`; `--minutes` by default. Then all its processes are killed, and
+        the commit is skipped.
     metric
         `wall` time, `cpu` time of the whole process tree, or its peak `memory`.
     confidence
@@ -77,6 +79,7 @@ class SearchOptions:
     """
 
     build: Annotated[str | None, Parameter(show_default=False)] = None
+    build_timeout: Annotated[str | None, Parameter(show_default=False)] = None
     metric: Metric = Metric.WALL
     confidence: str = "95%"
     minutes: float = 30.0
@@ -260,8 +263,7 @@ def _builder(
     repository: Repository, span: Span, search: SearchOptions, line: _Line
 ) -> Callable[[int], AbstractContextManager[Build]]:
     """Give what builds a commit of the history by its place, and the good end by -1."""
-    cache = BuildCache()
-    cache.tidy()
+    cache = build_cache(search.build_timeout, default_s=search.minutes * _SECONDS)
     made: set[str] = set()
 
     @contextmanager

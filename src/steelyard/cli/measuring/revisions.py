@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from steelyard.cli.amounts import parse_duration_ns
 from steelyard.errors import DataError, UsageError
 from steelyard.report.shown_text import inert, shown
-from steelyard.revisions.build import Build, BuildCache, build_key
+from steelyard.revisions.build import LONGEST_BUILD_S, Build, BuildCache, build_key
 from steelyard.revisions.notes import add_note
 from steelyard.revisions.repository import WORKING_TREE, Repository, chosen
 from steelyard.studies.comparison.contender import Side
 from steelyard.studies.comparison.export import to_links
 from steelyard.studies.comparison.outcome import OF_REVISIONS
-from steelyard.units import format_seconds
+from steelyard.units import NS_PER_S, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +43,9 @@ class RevisionOptions:
     build
         Shell line that builds a revision, in the folder in which you stand. What was built before from the
         same files is not built again.
+    build_timeout
+        Longest time of a build, as in `20min`; 2 h by default. Then all its processes are killed, and it has
+        failed.
     exact
         Compare with the first revision itself; by default with the commit from which the others parted from
         it (the merge base).
@@ -54,6 +58,7 @@ class RevisionOptions:
 
     rev: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     build: Annotated[str | None, Parameter(show_default=False)] = None
+    build_timeout: Annotated[str | None, Parameter(show_default=False)] = None
     exact: Annotated[bool, Parameter(negative="")] = False
     rebuild: Annotated[bool, Parameter(negative="")] = False
     note: Annotated[bool, Parameter(negative="")] = False
@@ -62,7 +67,8 @@ class RevisionOptions:
         """Refuse options that mean nothing without revisions."""
         if not self.rev and self != RevisionOptions():
             message = (
-                "`--build`, `--exact`, `--rebuild` and `--note` are about revisions, and no `--rev` is given"
+                "`--build`, `--build-timeout`, `--exact`, `--rebuild` and `--note` are about revisions, "
+                "and no `--rev` is given"
             )
             raise UsageError(
                 message, hint="steelyard compare --rev main --rev HEAD --build make -- ./program"
@@ -101,10 +107,9 @@ def built(options: RevisionOptions, commands: Sequence[str], stack: ExitStack) -
     RunError
         If the baseline, or all others, cannot be built.
     """
+    cache = build_cache(options.build_timeout)
     repository = Repository(Path.cwd())
     commits, remarks = chosen(repository, options.rev, is_exact=options.exact)
-    cache = BuildCache()
-    cache.tidy()
     made = {
         commit.asked: stack.enter_context(
             cache.building(repository, commit, options.build, is_again=options.rebuild, tell=tell_of_build)
@@ -125,6 +130,28 @@ def built(options: RevisionOptions, commands: Sequence[str], stack: ExitStack) -
         remarks.append("revisions that contain the same files share one build")
     remarks += [f"not compared: {build.failure().message}" for build in failed]
     return Revisions(sides, failed, tuple(f"{OF_REVISIONS}{remark}" for remark in remarks))
+
+
+def build_cache(timeout: str | None, *, default_s: float = LONGEST_BUILD_S) -> BuildCache:
+    """Give the cache of builds, of which old ones are removed.
+
+    Parameters
+    ----------
+    timeout : str or None
+        What ``--build-timeout`` says.
+    default_s : float
+        Longest time of a build where it says nothing [s].
+
+    Raises
+    ------
+    UsageError
+        If it is no duration.
+    """
+    if timeout is not None:
+        default_s = parse_duration_ns(timeout, "--build-timeout") / NS_PER_S
+    cache = BuildCache(timeout_s=default_s)
+    cache.tidy()
+    return cache
 
 
 def note_links(found: Comparison) -> None:

@@ -37,6 +37,7 @@ SUITE_NAME: Final = "steelyard.toml"
 _SUITE: Final = Kind("suite", "docs/guides/suites.md")
 _SHOWN: Final = 12
 """Names that an error lists."""
+_MINUTES_PER_YEAR: Final = 365 * 24 * 60
 _Percent = Annotated[float, Field(gt=0, lt=100)]
 _Line = Annotated[str, Field(min_length=1)]
 
@@ -85,6 +86,7 @@ class SuiteOptions(BaseModel):
 
     revisions: tuple[_Line, ...] = ()
     build: _Line | None = None
+    build_timeout_minutes: Annotated[float, Field(gt=0, le=_MINUTES_PER_YEAR)] | None = None
     minutes: Annotated[float, Field(gt=0)] = 10.0
     margin_percent: _Percent = 2.0
     level_percent: Annotated[float, Field(gt=50, lt=100)] = 95.0

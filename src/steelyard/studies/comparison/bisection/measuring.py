@@ -231,20 +231,25 @@ class Measuring:
             contender = self.question.contender(role, build.folder)
             if build.folder not in self._warm:
                 self._facts[build.commit.id] = build
-                execute_line(contender.hooks.setup, "--setup", contender.folder)
+                self._execute_line(contender, "setup")
                 stack.callback(self._clean_up, contender)
                 for _ in range(self.question.terms.warmup):
-                    execute_line(contender.hooks.prepare, "--prepare", contender.folder)
+                    self._execute_line(contender, "prepare")
                     self._launches.judge(contender, self._launches.execute(contender, 0))
-                    execute_line(contender.hooks.conclude, "--conclude", contender.folder)
+                    self._execute_line(contender, "conclude")
                 self._warm.add(build.folder)
         if role not in ENDS:
             self._built.add(commit)
         return contender
 
+    def _execute_line(self, contender: Contender, name: str) -> None:
+        """Execute a line around the runs, for no longer than a run may take."""
+        line = getattr(contender.hooks, name)
+        execute_line(line, f"--{name}", contender.folder, self.question.terms.longest_run_s)
+
     def _clean_up(self, contender: Contender) -> None:
         with suppress(RunError):  # the answer does not depend on it
-            execute_line(contender.hooks.cleanup, "--cleanup", contender.folder)
+            self._execute_line(contender, "cleanup")
         if contender.hooks.setup is not None and contender.folder is not None:
             self._warm.discard(contender.folder)
 
@@ -281,13 +286,13 @@ class Measuring:
         watcher.block_done(self)
 
     def _run(self, contender: Contender, batch: Batch) -> int | None:
-        execute_line(contender.hooks.prepare, "--prepare", contender.folder)
+        self._execute_line(contender, "prepare")
         outcome = self._launches.execute(contender, batch.number)
         self._recorder.keep(batch.number, outcome)
         self._launches.judge(contender, outcome)
         run = Run.of(outcome, (contender.number, batch.block, batch.number), MEASURE)
         self._recorder.note(run)
-        execute_line(contender.hooks.conclude, "--conclude", contender.folder)
+        self._execute_line(contender, "conclude")
         value: int | None = getattr(run, self.question.terms.metric.quantity)
         return value
 

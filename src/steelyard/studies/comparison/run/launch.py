@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Final
 
 from steelyard.errors import CapabilityError, DataError, RunError
 from steelyard.model.plan import RANDOM_LAYOUT
@@ -270,7 +274,9 @@ def _output_stream(output: Output | Path) -> OutputStream:
     return OutputStream.appended(str(Path(output).absolute()))
 
 
-def execute_line(line: str | None, option: str, folder: Path | None = None) -> None:
+def execute_line(
+    line: str | None, option: str, folder: Path | None = None, timeout_s: float | None = None
+) -> None:
     """Run a line of ``--setup``, ``--prepare``, ``--conclude`` or ``--cleanup`` by a shell.
 
     Parameters
@@ -281,6 +287,8 @@ def execute_line(line: str | None, option: str, folder: Path | None = None) -> N
         Its option, for errors.
     folder : Path or None
         Where it runs; the current folder unless given.
+    timeout_s : float or None
+        How long it may take [s]; then it is killed with what it started, and has failed.
 
     Raises
     ------
@@ -289,10 +297,41 @@ def execute_line(line: str | None, option: str, folder: Path | None = None) -> N
     """
     if line is None:
         return
-    words = [*SHELL, line]
-    done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    if done.returncode != 0:
-        how = f"exit code {done.returncode}" if done.returncode > 0 else f"signal {-done.returncode}"
-        said = last_lines((done.stderr or done.stdout).decode(errors="replace"))
-        message = f"`{option} {shlex.quote(line)}` failed with {how}" + (f": {said}" if said else "")
-        raise RunError(message, hint="repair the line; it is run by `sh -c`", code="run.prepare")
+    # Files: what a line leaves running, such as a server, would hold the other end of a pipe.
+    with TemporaryFile() as output, TemporaryFile() as errors:
+        process = subprocess.Popen(
+            [*SHELL, line],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            process_group=None if timeout_s is None else 0,
+        )
+        try:
+            status = process.wait(timeout_s)
+            how = f" with exit code {status}" if status > 0 else f" with signal {-status}"
+        except subprocess.TimeoutExpired as error:
+            _end(process, has_group=True)
+            status, how = process.returncode, f": it had not ended after {error.timeout:g} s"
+        except BaseException:
+            _end(process, has_group=timeout_s is not None)
+            raise
+        if status == 0:
+            return
+        said = last_lines((_end_of(errors) or _end_of(output)).decode(errors="replace"))
+    message = f"`{option} {shlex.quote(line)}` failed{how}" + (f": {said}" if said else "")
+    raise RunError(message, hint="repair the line; it is run by `sh -c`", code="run.prepare")
+
+
+def _end(process: subprocess.Popen[bytes], *, has_group: bool) -> None:
+    with suppress(ProcessLookupError):
+        if has_group:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    process.wait()
+
+
+def _end_of(file: IO[bytes]) -> bytes:
+    file.seek(-min(KEPT_ERROR_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
+    return file.read()

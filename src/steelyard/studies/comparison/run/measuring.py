@@ -298,18 +298,23 @@ class Measuring:
         for contest in self.contests:
             with self._failing_alone(contest):
                 for contender in self._members(contest):
-                    execute_line(contender.hooks.setup, "--setup", contender.folder)
+                    self._execute_line(contender, "setup")
                     line = contender.folder, contender.hooks.setup
                     if all(line) and line not in lines and len(self.contests) > 1:
                         _require_untouched(contender, written)
                     lines.add(line)
+
+    def _execute_line(self, contender: Contender, name: str) -> None:
+        """Execute a line around the runs, for no longer than a run may take."""
+        line = getattr(contender.hooks, name)
+        execute_line(line, f"--{name}", contender.folder, self.terms.longest_run_s)
 
     def _clean_up(self) -> None:
         failure: RunError | None = None
         for contest in self.contests:
             for contender in self._members(contest):
                 try:
-                    execute_line(contender.hooks.cleanup, "--cleanup", contender.folder)
+                    self._execute_line(contender, "cleanup")
                 except RunError as error:
                     failure = failure or error
                     contest.failure = contest.failure or error
@@ -384,7 +389,7 @@ class Measuring:
     def _execute_runs(self, runs: Sequence[tuple[Contender, Batch]], phase: str) -> None:
         """Execute one run, or those of a duet together."""
         for contender, _ in runs:
-            execute_line(contender.hooks.prepare, "--prepare", contender.folder)
+            self._execute_line(contender, "prepare")
         entries = [
             (each, batch.number, layout_of(self.terms, (each.number, batch.block, batch.number)))
             for each, batch in runs
@@ -407,7 +412,7 @@ class Measuring:
             if value:
                 self._latest[contender.number] = float(value)
         for contender, _ in runs:
-            execute_line(contender.hooks.conclude, "--conclude", contender.folder)
+            self._execute_line(contender, "conclude")
 
     def _judge(self, contest: Contest) -> None:
         """Take the differences of a block, and look where it is time."""

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import os
+import signal
+import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -10,15 +14,16 @@ from steelyard.analyse.comparison.duel import Duel
 from steelyard.analyse.comparison.equivalence import Verdict
 from steelyard.analyse.comparison.interim_schedule import Extent
 from steelyard.analyse.comparison.sequential import Design, SequentialComparison
+from steelyard.errors import RunError
 from steelyard.studies.comparison.contender import Commands, Side
 from steelyard.studies.comparison.run import measuring
 from steelyard.studies.comparison.run.execution import Unwatched
+from steelyard.studies.comparison.run.launch import execute_line
 from steelyard.studies.comparison.run.measuring import Measuring
 from steelyard.studies.comparison.terms import Terms, draw_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from steelyard.model import Batch
     from steelyard.studies.comparison.contender import Contender
@@ -120,3 +125,18 @@ def test_time_that_does_not_suffice_for_all_suffices_for_some(
         # Where the time suffices all take turns from the begin.
         assert {name for name, _ in made.phases[:10:2]} == set(names)
         assert len(looked) == 5
+
+
+def test_what_a_line_leaves_running_is_not_waited_for(tmp_path: Path) -> None:
+    began_s = time.monotonic()
+    execute_line("sleep 30 & echo $! > server", "--setup", tmp_path)
+    assert time.monotonic() - began_s < 20
+    os.kill(int((tmp_path / "server").read_text()), signal.SIGKILL)
+
+
+def test_a_line_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> None:
+    line = "sleep 30 & echo $! > other; echo waiting >&2; sleep 30"
+    with pytest.raises(RunError, match=r"failed: it had not ended after 0.4 s: waiting$"):
+        execute_line(line, "--prepare", tmp_path, 0.4)
+    state = Path("/proc", (tmp_path / "other").read_text().strip(), "stat")
+    assert not state.exists() or ") Z " in state.read_text()

@@ -44,6 +44,10 @@ _RTL: Final = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U00
 _RIGHT_TO_LEFT: Final = re.compile(f"({_RTL}+(?:[ \u200c\u200d]{_RTL}+)*)")
 """Words of Unicode's blocks for scripts from right to left."""
 
+_UNIT: Final = r"(?:%|[KMGT]iB|[numµkMGT]?(?:s|B|Hz|ops?|bit|J|W)|min|h|\w+/\w+)(?!\w)"
+_INSIDE_QUANTITY: Final = re.compile(rf"(?<=\d) (?=\d{{3}}(?!\d)|{_UNIT})")
+"""Spaces between a number and its unit, and between the thousands of a number."""
+
 _KINDS: Final[dict[type, str]] = {
     document.Prose: "prose",
     document.Table: "table",
@@ -118,6 +122,7 @@ def _render(page: Page, engine: str | None) -> str:
         style=Markup(_asset("style.css")),  # noqa: S704 - our own style
         charts=_data({figure.id: _chart(figure) for figure in figures}),
         config=_data(page_config()),
+        inside_quantity=_INSIDE_QUANTITY.pattern,
         evidence=_data(all_shown(packed_evidence(_findings(page)))),
         rows_at_first=ROWS_AT_FIRST,
         rows_unfolded=ROWS_UNFOLDED,
@@ -177,11 +182,24 @@ def coded(text: str) -> Markup:
     """Set what stands between backticks as code; everything is escaped as usual."""
     pieces = text.split("`")
     if len(pieces) % 2 == 0:
-        return _isolated(text)
+        return typeset(text)
     code = Markup("<code>{}</code>")
     return Markup("").join(
-        code.format(_isolated(piece)) if at % 2 else _isolated(piece) for at, piece in enumerate(pieces)
+        code.format(_isolated(piece)) if at % 2 else typeset(piece) for at, piece in enumerate(pieces)
     )
+
+
+def typeset(text: str) -> Markup:
+    r"""Set a text for reading: no line ends between a number and its unit; everything is escaped as usual.
+
+    Code is not set so: what is copied from it stays what it is.
+
+    Examples
+    --------
+    >>> typeset("<1 000 ms in 3 ways>")
+    Markup('&lt;1\xa0000\xa0ms in 3 ways&gt;')
+    """
+    return _isolated(_INSIDE_QUANTITY.sub("\u00a0", text))
 
 
 def _isolated(text: str) -> Markup:
@@ -260,6 +278,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["coded"] = coded
+    environment.filters |= {"coded": coded, "typeset": typeset}
     environment.tests["of_kind"] = lambda block, kind: _kind_of(block) == kind
     return environment

@@ -26,7 +26,7 @@ from steelyard.errors import CapabilityError, SteelyardError, UsageError
 from steelyard.record.folder_lock import is_held
 from steelyard.record.provenance import read_provenance
 from steelyard.report.drawing.engine import INSTALL, has_engine
-from steelyard.report.html import coded
+from steelyard.report.html import coded, typeset
 from steelyard.report.shown_text import shown
 from steelyard.run.progress import format_left
 from steelyard.serve.catalogue_source import IDENTIFIER, FolderResults, Results
@@ -500,10 +500,11 @@ def _environment() -> Environment:
         finalize=lambda value: shown(value) if type(value) is str else value,
     )
     environment.filters["coded"] = lambda text: coded(shown(text))
-    environment.filters["left"] = format_left
+    environment.filters["typeset"] = lambda text: typeset(shown(text))
+    environment.filters["left"] = lambda seconds: typeset(format_left(seconds))
     environment.filters["moment"] = lambda moment: moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
-    environment.filters["duration"] = lambda value_ns: format_seconds(value_ns / NS_PER_S)
-    environment.filters["signed"] = lambda ratio: f"{100 * (ratio - 1):+.3g} %"
+    environment.filters["duration"] = lambda value_ns: typeset(format_seconds(value_ns / NS_PER_S))
+    environment.filters["signed"] = lambda ratio: typeset(f"{100 * (ratio - 1):+.3g} %")
     environment.globals |= {
         "version": __version__,
         "no_engine": None if has_engine() else INSTALL,

@@ -16,7 +16,7 @@ from steelyard.report.charts.histogram import histogram_of_ratios
 from steelyard.report.dataset import dataset
 from steelyard.report.drawing.figures import with_data
 from steelyard.report.evidence import named_findings
-from steelyard.report.html import ROWS_UNFOLDED, render_html
+from steelyard.report.html import ROWS_UNFOLDED, coded, render_html
 from steelyard.report.page import (
     MOST_ROWS,
     Card,
@@ -221,6 +221,49 @@ def luminance(colour: str) -> float:
     shares = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
     linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in shares]
     return sum(weight * each for weight, each in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "set_text"),
+    [
+        ("12 ms and 95 % of 1 000 000 runs", "12_ms and 95_% of 1_000_000 runs"),
+        ("829.4 packets/ms, 3 KiB/s, 2 min", "829.4_packets/ms, 3_KiB/s, 2_min"),
+        ("in 3 minutes 12 more, size 5 bytes", "in 3 minutes 12 more, size 5 bytes"),
+        ("<b> 2 s", "&lt;b&gt; 2_s"),
+        ("`sleep 2 s` takes 2 s", "<code>sleep 2 s</code> takes 2_s"),
+    ],
+)
+def test_no_line_ends_inside_a_quantity_and_code_stays_what_it_is(text: str, set_text: str) -> None:
+    assert coded(text).replace("\u00a0", "_") == set_text
+
+
+def test_quantities_are_kept_together_wherever_a_page_has_text() -> None:
+    texts = (
+        "1 ms",
+        "2 ms",
+        "3 ms",
+        "4 ms",
+        "5 ms",
+        "6 ms",
+        "7 ms",
+        "8 ms",
+        "9 ms",
+        "10 ms",
+        "11 ms",
+        "12 ms",
+    )
+    value = Value(texts[0], note=texts[1])
+    page = Page(
+        study="s",
+        question=texts[2],
+        about=(("host", texts[3]),),
+        answer=(Statement((Part(texts[4], "f", is_value=True), Part(texts[5])), (texts[6],)),),
+        cards=(CardGroup("cards", (Card(texts[7], texts[8], texts[9]),)),),
+        notices=(Notice("notice", (texts[10],)),),
+        sections=(Section("t", "t", "", (Table("t", "t", (Column("c"),), ((value,),), texts[11]),)),),
+    )
+    html = render_html(page)
+    assert [text for text in texts if f">{text}" in html or text.replace(" ", "\u00a0") not in html] == []
 
 
 @pytest.mark.parametrize("theme", [0, 1, 2])

@@ -89,7 +89,8 @@
   // Evidence: a card beside the number that was pointed at (passing) or chosen (stays until closed).
   const evidence = read("evidence-data");
   const card = document.getElementById("evidence");
-  const word = (index) => evidence.words[index];
+  const insideQuantity = new RegExp(card.dataset.insideQuantity, "g");
+  const word = (index) => evidence.words[index].replace(insideQuantity, "\u00a0");
   let origin = null;
   let pinned = false;
   const close = () => {

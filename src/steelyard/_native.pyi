@@ -115,8 +115,8 @@ _Sample: TypeAlias = tuple[
     NDArray[np.float64], NDArray[np.int64] | None, NDArray[np.int64] | None, int | None
 ]
 
-# Of each path: kinds (0 absent or null, 1 text, 2 number, 3 object, 4 other), ends of the texts behind a zero,
-# and the texts; nothing where a line is not as plain as most are.
+# Of each path: kinds (0 absent or null, 1 text, 2 number, 3 object, 4 other), ends of the texts behind a
+# zero, and the texts; nothing where a line is not as plain as most are.
 def json_columns(
     content: bytes, paths: Sequence[Sequence[str]]
 ) -> list[tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.uint8]]] | None: ...

@@ -234,6 +234,21 @@ class TestWithDask:
         assert (done.returncode, done.stderr) == (0, "")
         require_same(analysed, result)
 
+    def test_a_local_cluster_that_does_not_start_is_said(
+        self, result: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        import distributed  # noqa: PLC0415 - an extra
+
+        def fail(**_options: object) -> None:
+            message = "Nanny failed to start."
+            raise RuntimeError(message)
+
+        monkeypatch.setattr(distributed, "LocalCluster", fail)
+        assert execute(["analyse", str(result), "--on", "local-cluster:2"]) == 3
+        said = capsys.readouterr().err
+        assert "cannot start 2 workers of Dask on this machine: Nanny failed to start." in said
+        assert "start fewer" in said
+
     def test_a_worker_that_dies_at_work_is_made_up_for(
         self, analysed: Path, result: Path, address: str, tmp_path: Path
     ) -> None:

@@ -8,7 +8,7 @@ import platform
 import sys
 import time
 from concurrent.futures import wait
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
@@ -290,23 +290,34 @@ def local_cluster(workers: int, result: Path) -> Iterator[Cluster]:
     """Start a scheduler and workers of one thread on this machine, which end with this process.
 
     They listen on the loopback interface alone; the memory of the machine is divided among them.
+
+    Raises
+    ------
+    CapabilityError
+        If a worker cannot be started.
     """
     _quieten()
-    with (
-        dask.config.set(_NO_PAGES),
-        distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-            memory_limit=MEMORY_LIMIT // workers,
-            # As many threads as workers, not their square; the bits do not depend on it.
-            env={"RAYON_NUM_THREADS": "1"},
-            preload=[_LEAVE_INTERRUPTIONS],
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set(_NO_PAGES))
+        try:
+            cluster = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                    memory_limit=MEMORY_LIMIT // workers,
+                    # As many threads as workers, not their square; the bits do not depend on it.
+                    env={"RAYON_NUM_THREADS": "1"},
+                    preload=[_LEAVE_INTERRUPTIONS],
+                )
+            )
+            client = stack.enter_context(distributed.Client(cluster))
+        except (RuntimeError, OSError) as error:
+            message = f"cannot start {workers} workers of Dask on this machine: {error}"
+            hint = "if something ended one, often for want of memory: start fewer, or leave out `--on`"
+            raise CapabilityError(message, hint=hint, code="capability.dask") from error
         yield Cluster(client, cluster.scheduler_address, result)
 
 

@@ -46,6 +46,8 @@ _NETWORK: Final = frozenset(
     )
 )
 """File systems that several hosts share; clients of NFS may keep a listing for a minute."""
+_ENDED: Final = ("error: interrupted", "stopping; interrupt")
+"""What a part says that was ended; who ended it said why before, e.g. that its time was over."""
 STRIKES: Final = 3
 """Placements in a row that complete nothing before it is given up."""
 
@@ -310,7 +312,8 @@ class _Driver:
         newest = sorted(outputs, key=lambda path: path.stat().st_mtime_ns, reverse=True)
         texts = (path.read_text(encoding="utf-8", errors="replace") for path in newest)
         lines = (line for text in texts for line in reversed(text.splitlines()))
-        is_said = (line for line in lines if line.strip() and not line.startswith("hint:"))
-        said = next(is_said, "nothing").removeprefix("error: ")
+        told = [line for line in lines if line.strip() and not line.startswith("hint:")]
+        reasons = (line for line in told if not line.startswith(_ENDED))
+        said = next(reasons, next(iter(told), "nothing")).removeprefix("error: ")
         message = f"{STRIKES} placements in a row completed no batch; the last host said: {said}"
         return RunError(message, hint=f"what the hosts wrote is in `{self._root}`", code="run.placed")

@@ -179,20 +179,37 @@ class Idle(Spoiling):
         self.placed += [read_part(part).batches for part in parts]
 
 
-def test_what_a_host_said_last_is_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+LIMIT = "slurmstepd-n1: error: *** JOB 11 ON n1 CANCELLED AT 2026-11-29T07:42:35 DUE TO TIME LIMIT ***"
+INTERRUPTED = """
+stopping; interrupt once more to stop at once
+error: interrupted; everything finished so far is in `part-0007`
+
+hint: repeat the command when this is repaired
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("error: no such program\nhint: install it\n", "no such program"),
+        (f"{LIMIT}\n{INTERRUPTED}", LIMIT),
+        (INTERRUPTED, "interrupted; everything finished so far is in `part-0007`"),
+    ],
+)
+def test_what_a_host_said_last_is_why_it_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
     monkeypatch.setattr(driver, "LOOK_S", 0.0)
     monkeypatch.setattr(driver, "SETTLE_S", 0.0)
     plan, root = make_plan(), tmp_path / "placed"
     plan.write(tmp_path / "plan.json")
     write_provenance(tmp_path, begin_provenance(plan, ["x"], host_id="here"))
     root.mkdir()
-    (root / "slurm-1_0.txt").write_text("error: no such program\nhint: install it\n")
+    (root / "slurm-1_0.txt").write_text(text)
     (root / ENGINE_NAME).write_text("slurm:main")
     with Ledger(tmp_path / LEDGER_NAME, plan.id) as ledger, pytest.raises(RunError) as caught:
         driver.execute_placed(plan, tmp_path, ledger, Idle(), Silent())
-    assert caught.value.message == (
-        "3 placements in a row completed no batch; the last host said: no such program"
-    )
+    assert caught.value.message == f"3 placements in a row completed no batch; the last host said: {said}"
 
 
 class Named(Spoiling):

@@ -127,3 +127,14 @@ def test_what_was_found_is_noted_and_followed(
     assert execute([*words, "--rev", ".", *QUICK, "./program"]) == 1
     assert "not noted" in capsys.readouterr().err
     assert made.git("notes", "--ref=steelyard", "list").count("\n") == 0
+
+
+@pytest.mark.parametrize("argument", ["two\nlines", "x" * 900], ids=["lines", "long"])
+def test_any_command_is_a_link_of_a_history(made: MadeRepository, argument: str) -> None:
+    build = ["--build", "cp seconds time", "--export", "links", "links.jsonl", "--note"]
+    words = ["compare", "--rev", "main", "--rev", "HEAD", *build, "--no-record", *QUICK]
+    assert execute([*words, "--", "./program", argument]) == 1
+    (entry,) = json.loads((made.folder / "links.jsonl").read_text(encoding="utf-8"))["benchmarks"]
+    assert entry["benchmark"].startswith("./program ")
+    assert made.git("notes", "--ref=steelyard", "show", "HEAD")
+    assert execute(["history", "--notes"]) in {0, 1}

@@ -20,6 +20,9 @@ _NO_TEXTS: Final = frozenset({int, float, bool, type(None)})
 _KEPT: Final = "\n\t"
 """Layout of texts of more than one line, such as queries; no format shows more of them than a space."""
 
+AS_ONE_LINE: Final = str.maketrans(dict.fromkeys(_KEPT, " "))
+"""Translates a text of more than one line into one line, where it names something."""
+
 _JOINERS: Final = "\u200c\u200d"
 _JOINED: Final = range(0x0600, 0x0E00)
 """Scripts from Arabic to Sinhala, in which a joiner between two letters is part of how a word is spelt."""

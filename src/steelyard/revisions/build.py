@@ -11,7 +11,6 @@ import shutil
 import signal
 import stat
 import sys
-import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -241,11 +240,9 @@ class BuildCache:
             self._log(key).write_bytes(b"")
             _check_out(repository, commit, root)
             place = _below(root, repository, commit)
-            began_s = time.monotonic()
-            exit_status, is_ended = 0, False
+            exit_status, is_ended, seconds = 0, False, 0.0
             if command is not None:
-                exit_status, is_ended = _build(command, place, self._log(key), self._timeout_s)
-            seconds = time.monotonic() - began_s
+                exit_status, is_ended, seconds = _build(command, place, self._log(key), self._timeout_s)
             status: Literal["ready", "failed"] = "failed" if exit_status else "ready"
             found = Build(
                 *(commit, place, command, status, exit_status, seconds, self._log(key)),
@@ -420,13 +417,13 @@ def _bring_submodules(copies: Path, root: Path, ask: Callable[..., str]) -> None
             _bring_submodules(copies / name / "modules", root / path, ask)
 
 
-def _build(command: str, folder: Path, log: Path, timeout_s: float) -> tuple[int, bool]:
+def _build(command: str, folder: Path, log: Path, timeout_s: float) -> tuple[int, bool, float]:
     """Build by a launcher, which ends every process of it after the build, the limit, or this process.
 
     Returns
     -------
     tuple
-        Exit status, negative for a signal, and whether the limit ended it.
+        Exit status, negative for a signal; whether the limit ended it; how long it took [s].
     """
     # Here: they take a while to load, and most builds are there already.
     from steelyard.run.executor.resident import BARE, require_started, resident  # noqa: PLC0415
@@ -445,6 +442,9 @@ def _build(command: str, folder: Path, log: Path, timeout_s: float) -> tuple[int
     with resident(BARE) as worker:
         (outcome,) = worker.execute(spec, timeout_s=timeout_s + _PATIENCE_S)
     require_started([outcome], "sh", BARE)
+    # Without the start of the launcher, which takes as long as a short build on a busy machine.
+    seconds = ((outcome.end_ns or 0) - (outcome.start_ns or 0)) / NS_PER_S
     if outcome.status is RunStatus.WALL_TIMEOUT:
-        return -signal.SIGKILL, True
-    return (-(outcome.signal or signal.SIGKILL) if outcome.exit_code is None else outcome.exit_code), False
+        return -signal.SIGKILL, True, seconds
+    status = -(outcome.signal or signal.SIGKILL) if outcome.exit_code is None else outcome.exit_code
+    return status, False, seconds

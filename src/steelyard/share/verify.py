@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
+from steelyard.errors import DataError
 from steelyard.model.document import is_older_schema
 from steelyard.model.finding import fields_beyond, read_findings
 from steelyard.model.plan import read_plan
@@ -142,9 +144,12 @@ def _hashes(result: Path, stored: FindingSet) -> Iterator[str]:
 
 def _copy_raw(result: Path, copy: Path) -> None:
     raw = [result / name for name in RAW] + list(result.glob("*.parquet"))
-    files = {
-        path for each in raw for path in (each.rglob("*") if each.is_dir() else (each,)) if path.is_file()
-    }
+    paths = {path for each in raw for path in (each.rglob("*") if each.is_dir() else (each,))}
+    files = {path for path in paths if path.is_file()}
+    for path in sorted(paths - files):
+        if not path.is_dir() and os.path.lexists(path):
+            message = f"cannot verify `{path}`: it is neither a regular file nor a folder"
+            raise DataError(message, hint="take the file from a copy of the result", code="data.unreadable")
     require_room(copy, (path.stat().st_size for path in files), str(result))
     for name in RAW:
         source = result / name

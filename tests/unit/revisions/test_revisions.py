@@ -208,6 +208,7 @@ def test_a_build_that_hangs_is_ended_with_all_its_processes(made: MadeRepository
     cache = BuildCache(made.folder.parent / "builds", timeout_s=0.5)
     found = built(cache, made, "work", command)
     assert (found.status, found.exit_status, found.timeout_s) == ("failed", -9, 0.5)
+    assert found.seconds >= 0.5
     failure = found.failure()
     assert f"by `{command}`: it had not ended after 500.0 ms and was ended" in failure.message
     assert failure.hint is not None
@@ -216,7 +217,9 @@ def test_a_build_that_hangs_is_ended_with_all_its_processes(made: MadeRepository
 
 
 def test_what_a_build_leaves_running_ends_with_it(made: MadeRepository, cache: BuildCache) -> None:
-    assert built(cache, made, "work", "setsid sleep 76545 & cat n").status == "ready"
+    found = built(cache, made, "work", "setsid sleep 76545 & cat n; sleep 0.2")
+    assert found.status == "ready"
+    assert found.seconds >= 0.2
     assert not alive("sleep 76545")
 
 

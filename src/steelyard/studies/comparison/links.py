@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from steelyard.errors import AnalysisError, DataError
 from steelyard.model.plan import PLAN_NAME, read_plan
 from steelyard.record.clock import now_utc
 from steelyard.record.provenance import read_provenance
+from steelyard.report.shown_text import AS_ONE_LINE, ELLIPSIS
 from steelyard.studies.comparison.replay import differences_of, replay, values_by_block
 from steelyard.studies.comparison.terms import STUDY
 from steelyard.studies.comparison.verdict_files import public_text
@@ -36,7 +38,8 @@ _FEWEST_EQUAL: Final = 9.0
 MOST_BYTES: Final = 10_000_000
 _CLOSED: Final = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 _Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
-_Text = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
+_LONGEST_NAME: Final = 500
+_Text = Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
 
 
 class Revision(BaseModel):
@@ -92,6 +95,23 @@ class Links(BaseModel):
         return self.model_dump_json(by_alias=True, exclude_defaults=True) + "\n"
 
 
+def name_of(text: str) -> str:
+    """Give the name by which a history knows a benchmark: a line, of which a hash tells those that are long.
+
+    Examples
+    --------
+    >>> name_of("sort" + chr(10) + "words")
+    'sort words'
+    >>> len(name_of("x" * 1000))
+    500
+    """
+    line = public_text(text).translate(AS_ONE_LINE)
+    if len(line) <= _LONGEST_NAME:
+        return line
+    end = f"{ELLIPSIS}{sha256(line.encode()).hexdigest()[:12]}"
+    return line[: _LONGEST_NAME - len(end)] + end
+
+
 def links_of(found: Comparison, host: str = "", at: str | None = None) -> tuple[Links, ...]:
     """Give what a comparison of revisions knows: one entry for each contender revision.
 
@@ -126,7 +146,7 @@ def links_of(found: Comparison, host: str = "", at: str | None = None) -> tuple[
         if link is not None:
             of_pair.append(
                 BenchmarkLink(
-                    benchmark=public_text(second.benchmark or second.name),
+                    benchmark=name_of(second.benchmark or second.name),
                     log_ratio=link.log_ratio,
                     standard_error=link.standard_error,
                     freedom=link.freedom,
@@ -149,7 +169,8 @@ def links_of(found: Comparison, host: str = "", at: str | None = None) -> tuple[
 
 
 def _revision(build: dict[str, object]) -> Revision:
-    return Revision.model_validate({name: build[name] for name in ("commit", "tree", "name", "committed_s")})
+    kept = {name: build[name] for name in ("commit", "tree", "committed_s")}
+    return Revision.model_validate({**kept, "name": name_of(str(build["name"]))})
 
 
 def compares_revisions(result: Path) -> bool:

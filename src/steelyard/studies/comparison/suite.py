@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
 from steelyard.design.study_file import Kind, read_options_file
 from steelyard.errors import RunError, StudyFileError, UsageError
+from steelyard.report.shown_text import AS_ONE_LINE
 from steelyard.studies.comparison.contender import SHELL, Commands, Hooks, split_words
 from steelyard.studies.comparison.harness.driver import Scratch
 from steelyard.studies.comparison.harness.listing import (
@@ -285,7 +286,7 @@ def _family(suite: SuiteOptions, name: str, options: BenchmarkOptions) -> Iterat
         stated = ", ".join(f"{each}={value}" for each, value in chosen.items())
         text = filled(options.command, chosen)
         yield Benchmark(
-            f"{name} ({stated})" if stated else name,
+            (f"{name} ({stated})" if stated else name).translate(AS_ONE_LINE),
             shlex.join([*SHELL, text]) if options.shell else text,
             Hooks(*lines).filled(chosen),
             percent / 100,

@@ -59,6 +59,13 @@ def test_a_family_is_one_benchmark_for_each_combination(suite: SuiteOptions) -> 
     assert [each.margin for each in found[:2]] == [0.03, 0.05]
 
 
+def test_a_name_is_one_line(tmp_path: Path) -> None:
+    text = '[benchmark."two\\nlines"]\ncommand = "x {v}"\nparameters = { v = ["a\\tb"] }\n'
+    (found,) = benchmarks_of(read(tmp_path, text))
+    assert found.name == "two lines (v=a b)"
+    assert found.text == "x a\tb"
+
+
 def test_each_benchmark_is_compared_with_itself(suite: SuiteOptions, tmp_path: Path) -> None:
     sides = tuple(Side(name, tmp_path) for name in ("old", "new", "newer"))
     field = commands_of(benchmarks_of(suite), sides).field()

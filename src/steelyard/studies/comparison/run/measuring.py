@@ -172,7 +172,7 @@ class Measuring:
         self.runs: list[Run] = []
         self.is_interrupted = False
         self.is_spent = False
-        self.startup_s = 0.0
+        self.startup_s = self._blocks_from_s = 0.0
         self.duels = [
             Duel(
                 *pair,
@@ -260,6 +260,7 @@ class Measuring:
         self.startup_s = self.elapsed_s
         try:
             self._set_up()
+            self._blocks_from_s = self.elapsed_s
             while (contest := self._next_contest()) is not None:
                 batches = contest.next_block()
                 if batches is None:
@@ -340,27 +341,42 @@ class Measuring:
         Where the time does not suffice for the first looks at those that were begun, no other one is begun:
         all would be without a verdict.
         """
-        fitting = [each for each in self.contests if each.is_open and not each.is_over and self._fits(each)]
+        is_open = [each for each in self.contests if each.is_open]
+        fitting = [each for each in self._fitting(is_open) if not each.is_over]
         begun = [each for each in fitting if each.spent_s > 0]
-        if begun and sum(each.first_look_s for each in begun) > self._left_s:
+        if begun and self._pace * sum(each.first_look_s for each in begun) > self._left_s:
             fitting = begun
         return min(fitting, key=lambda each: (each.spent_s, self._lots[each]), default=None)
+
+    @property
+    def _pace(self) -> float:
+        """Time that passes for each second of blocks: the gate and the choice of the next take some."""
+        blocks_s = sum(each.spent_s for each in self.contests)
+        return max((self.elapsed_s - self._blocks_from_s) / blocks_s, 1.0)
 
     @property
     def _left_s(self) -> float:
         """Time of the budget that is left for blocks [s]."""
         return self._extent.budget_s - self.elapsed_s - self._clock.closing_s
 
-    def _fits(self, contest: Contest) -> bool:
+    def _fitting(self, contests: Sequence[Contest]) -> list[Contest]:
+        """Give those of the open contests whose next block fits into the time."""
+        # What is the same for all is computed once: with hundreds of contests it would take the time of runs.
+        reserve_s = self._clock.closing_s
+        if not any(duel.sequence.looks for duel in self.duels):
+            reserve_s += self._clock.first_look_s
+        fitting = {
+            contest
+            for contest in contests
+            if not self._extent.is_spent(
+                contest.new_blocks, self.elapsed_s, contest.longest_block_s + reserve_s
+            )
+        }
         # Something is measured in any case; a whole suite of warm-ups is not.
         if not any(each.new_blocks for each in self.contests):
-            longest = max((each.spent_s for each in self.contests if each.is_open), default=0.0)
-            if contest.spent_s == longest:
-                return True
-        needed_s = contest.longest_block_s + self._clock.closing_s
-        if not any(duel.sequence.looks for duel in self.duels):
-            needed_s += self._clock.first_look_s
-        return not self._extent.is_spent(contest.new_blocks, self.elapsed_s, needed_s)
+            longest_s = max((each.spent_s for each in contests), default=0.0)
+            fitting |= {each for each in contests if each.spent_s == longest_s}
+        return [each for each in contests if each in fitting]
 
     def _execute_block(self, contest: Contest, batches: Sequence[Batch], watcher: Watcher) -> None:
         phase = self.terms.phase_of(batches[0].block)
@@ -419,9 +435,10 @@ class Measuring:
         for duel in contest.duels:
             if duel.is_open and {duel.baseline, duel.contender} <= self._latest.keys():
                 duel.add(self._latest[duel.baseline], self._latest[duel.contender])
-        self.is_spent = not any(self._fits(each) for each in self.contests if each.is_open)
+        fitting = self._fitting([each for each in self.contests if each.is_open])
+        self.is_spent = not fitting
         for each in self.contests if self.is_spent else (contest,):
-            is_last = self.is_spent or not self._fits(each)
+            is_last = each not in fitting
             share = 1.0 if is_last else self._share(each)
             for duel in each.duels:
                 if duel.is_open and (is_last or len(duel.differences) >= duel.next_look):

@@ -19,7 +19,7 @@ from steelyard.studies.comparison.contender import Commands, Side
 from steelyard.studies.comparison.run import measuring
 from steelyard.studies.comparison.run.execution import Unwatched
 from steelyard.studies.comparison.run.launch import execute_line
-from steelyard.studies.comparison.run.measuring import Measuring
+from steelyard.studies.comparison.run.measuring import Contest, Measuring
 from steelyard.studies.comparison.terms import Terms, draw_plan
 
 if TYPE_CHECKING:
@@ -97,11 +97,15 @@ class Clock(Measuring):
     phases: list[tuple[str, str]]
 
 
-@pytest.mark.parametrize("minutes", [1 / 6, 20.0])
+@pytest.mark.parametrize(("minutes", "gate_s"), [(1 / 6, 0.0), (1 / 6, 0.1), (20.0, 0.0)])
 def test_time_that_does_not_suffice_for_all_suffices_for_some(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, minutes: float
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, minutes: float, gate_s: float
 ) -> None:
     """A hundred benchmarks, of which each needs a second and more for its first look, in ten seconds."""
+
+    def admit(_: int) -> None:
+        Clock.now_s += gate_s
+
     Clock.now_s = 0.0
     monkeypatch.setattr(measuring, "time", SimpleNamespace(monotonic=lambda: Clock.now_s))
     sides = (Side("old", tmp_path), Side("new", tmp_path))
@@ -109,15 +113,15 @@ def test_time_that_does_not_suffice_for_all_suffices_for_some(
     commands = Commands(("x",) * len(names), names, sides=sides, margins=(0.02,) * len(names))
     entrants = commands.field()
     terms = Terms(extent=Extent(blocks_max=40, budget_s=60 * minutes, is_strict=True)).of(entrants)
-    recorder = SimpleNamespace(admit=lambda _: None, settle=lambda: None)
+    recorder = SimpleNamespace(admit=admit, settle=lambda: None)
     made = Clock(draw_plan(entrants, terms), entrants, terms, None, recorder)  # type: ignore[arg-type]
     made.phases = []
     made.execute(Unwatched())
-    assert Clock.now_s < 60 * minutes + 0.1
+    assert Clock.now_s < 60 * minutes + 0.11 + gate_s
     begun = {name for name, _ in made.phases}
     looked = [contest for contest in made.contests if any(duel.sequence.looks for duel in contest.duels)]
     if minutes < 1:
-        assert 3 <= len(begun) < 12
+        assert 3 <= len(begun) < (8 if gate_s else 12)
         assert begun != set(names[: len(begun)]), "drawn by lot"
         assert len(looked) >= len(begun) - 1, "the last that is begun may have no verdict in the end"
         assert Clock.now_s > 8
@@ -125,6 +129,26 @@ def test_time_that_does_not_suffice_for_all_suffices_for_some(
         # Where the time suffices all take turns from the begin.
         assert {name for name, _ in made.phases[:10:2]} == set(names)
         assert len(looked) == 5
+
+
+def test_choosing_the_next_block_grows_with_the_suite_and_no_faster(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = 0
+
+    def is_open(_: Contest) -> bool:
+        nonlocal asked
+        asked += 1
+        return True
+
+    monkeypatch.setattr(Contest, "is_open", property(is_open))
+    sides = (Side("old", tmp_path), Side("new", tmp_path))
+    names = tuple(f"b{at}" for at in range(300))
+    entrants = Commands(("x",) * 300, names, sides=sides, margins=(0.02,) * 300).field()
+    terms = Terms(extent=Extent(blocks_max=40, budget_s=600, is_strict=True)).of(entrants)
+    made = Measuring(draw_plan(entrants, terms), entrants, terms, None, None)  # type: ignore[arg-type]
+    assert made._next_contest() is not None
+    assert asked <= 3 * 300
 
 
 def test_what_a_line_leaves_running_is_not_waited_for(tmp_path: Path) -> None:

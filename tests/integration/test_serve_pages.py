@@ -45,7 +45,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert execute(["report", str(folder / name)]) == 0
     write_labels(folder / "after", Labels(tags=("candidate",)))
     write_sample(folder / "night shift")
+    write_long_names(folder)
     return folder
+
+
+def write_long_names(folder: Path) -> None:
+    """Write three results of one program whose name, and whose folders, have no space to break a line at."""
+    columns = ["--column", "workload=name", "--column", "value=time", "--unit", "ms"]
+    for number in range(3):
+        values = "".join(f"{'org.example.Sort' * 20},{30 + 9 * number + at / 100}\n" for at in range(20))
+        recording = folder.parent / f"{number}.csv"
+        recording.write_text(f"name,time\n{values}", encoding="utf-8")
+        result = str(folder / f"{number}{'_long' * 30}")
+        assert execute(["import", "csv", str(recording), *columns, "--out", result]) == 0
+        assert execute(["analyse", result]) == 0
 
 
 @pytest.fixture(scope="module")
@@ -206,6 +219,25 @@ def test_a_comparison_is_followed_while_it_runs(page: Page, server: Served, resu
             running.terminate()
         running.wait(20)
     assert not list((results / "running").glob("ledger.sqlite-*")), "watching leaves nothing in the folder"
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_names_without_a_space_make_no_page_scroll_sideways(
+    browser: Browser, server: Served, width: int
+) -> None:
+    with browsing(browser, viewport={"width": width, "height": 700}) as page:
+        page.goto(f"{server.base}/?study=imported")
+        addresses = [str(link.get_attribute("href")) for link in page.query_selector_all("tbody a")]
+        first, second, _ = (address.rpartition("/")[2] for address in addresses)
+        tabs = (
+            addresses[0],
+            *(f"{addresses[0]}/{tab}" for tab in ("findings", "cells", "cells/0", "provenance")),
+        )
+        both = (f"/compare?result={first}&result={second}", f"/history?result={first}")
+        for path in ("/?study=imported", *tabs, *both):
+            page.goto(server.base + path)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert "org.example.Sort" * 20 in page.inner_text("h2")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -81,7 +81,7 @@ MARK_MARGIN: Final = 12
 def page_config() -> dict[str, Json]:
     """Give the look of charts inside a page; the style sheet colours axes and text."""
     return {
-        **_shapes(FONT, _LIGHT_INK),
+        **_shapes(FONT, {**_LIGHT_INK, "symbol": MUTED}),
         "background": "transparent",
         "view": {"stroke": None},
         "padding": dict(_PADDING),
@@ -106,6 +106,7 @@ _LIGHT_INK: Final[Mapping[str, str]] = {
     "grid": "#E9EBED",
     "line": "#C5CAD0",
     "soft": "#59636E",
+    "symbol": "#59636E",
     "ink": "#1C2126",
     "frame": "#DFE2E5",
 }
@@ -113,6 +114,7 @@ _DARK_INK: Final[Mapping[str, str]] = {
     "grid": "#2A3138",
     "line": "#55606B",
     "soft": "#A5B0BA",
+    "symbol": "#A5B0BA",
     "ink": "#E6E9EC",
     "frame": "#323A43",
 }
@@ -188,7 +190,10 @@ def _shapes(font: str, ink: Mapping[str, str]) -> dict[str, Json]:
             "symbolOpacity": 1,
             "labelColor": ink["soft"],
             "titleColor": ink["ink"],
+            "symbolBaseFillColor": ink["symbol"],
+            "symbolBaseStrokeColor": ink["symbol"],
         },
+        "title": {"color": ink["ink"], "subtitleColor": ink["soft"]},
         "scale": {"continuousPadding": MARK_MARGIN},
         "view": {"stroke": ink["frame"]},
         "bar": {"cornerRadiusEnd": 1},

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fixtures.drawn_charts import SHAPES, figure_of
 from steelyard.report.charts.forest import TONES
 from steelyard.report.charts.theme import (
     HIGHLIGHT,
@@ -17,8 +19,11 @@ from steelyard.report.charts.theme import (
     PAPER,
     Theme,
     file_config,
+    page_config,
     print_colours,
 )
+from steelyard.report.drawing.engine import drawn_svg
+from steelyard.report.drawing.figures import with_data
 from steelyard.report.drawing.paper import in_print
 from steelyard.report.html import template_sources
 from steelyard.studies.communication.report.charts import noise_quantiles
@@ -41,6 +46,25 @@ def luminance(colour: str) -> float:
 def contrast(first: str, second: str) -> float:
     darker, lighter = sorted((luminance(first), luminance(second)))
     return (lighter + 0.05) / (darker + 0.05)
+
+
+BLACK = re.compile("""(?:fill|stroke)=.(?:black|#000|#000000)["']""")
+
+
+@pytest.mark.parametrize("theme", [Theme.LIGHT, Theme.DARK])
+def test_no_symbol_and_no_choice_is_black_on_a_dark_ground(theme: Theme) -> None:
+    """Shapes of a legend have no colour of their own, and a menu's choice stands above the drawing."""
+    figure = figure_of("runs", SHAPES["one value"])
+    spec = with_data(figure, 320, theme)
+    spec["title"] = {"text": "depth: 32", "subtitle": "load: uniform"}
+    drawing = drawn_svg(json.dumps(spec))
+    assert "depth: 32" in drawing
+    assert BLACK.findall(drawing) == []
+
+
+def test_symbols_without_a_colour_stand_out_on_a_page_in_both_themes() -> None:
+    symbol = str(page_config()["legend"]["symbolBaseFillColor"])  # type: ignore[index,call-overload]
+    assert min(contrast(symbol, ground) for ground in (PAPER, NIGHT)) >= GRAPHICS
 
 
 @pytest.mark.parametrize("ground", [PAPER, NIGHT])

@@ -18,6 +18,7 @@ from steelyard.report.charts.forest import (
 from steelyard.report.charts.parts import WIDE_SPAN, difference, is_wide, numeric
 from steelyard.report.dataset import dataset
 from steelyard.report.page import Figure
+from steelyard.units import SECONDS_PER_UNIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,15 +98,20 @@ def _means(cells: Sequence[Finding]) -> Figure | None:
         for key in chosen[0].subject
         if key == "workload" or len({each.subject.get(key) for each in chosen}) > 1
     ]
+    shown_unit, factor = _unit_of_axis(unit, [each.estimates["mean"].value or 0.0 for each in chosen])
     rows = labelled_rows(
         [
             forest_row(
                 ", ".join(filter(None, (each.subject.get(key, "") for key in varied))),
                 each.verdict,
-                each.estimates["mean"].value,
-                (each.estimates["mean"].low, each.estimates["mean"].high),
+                factor * mean.value,
+                (
+                    None if mean.low is None else factor * mean.low,
+                    None if mean.high is None else factor * mean.high,
+                ),
             )
             for each in chosen
+            if (mean := each.estimates["mean"]).value is not None
         ]
     )
     values = [
@@ -120,6 +126,15 @@ def _means(cells: Sequence[Finding]) -> Figure | None:
         + (" The axis is logarithmic." if "type" in scale else "")
         + more_rows(len(chosen)),
         alternative="Means with their intervals, a row per cell",
-        spec=forest(rows, tones, numeric("value", f"mean {metric} [{unit}]", "x", **scale), at=None),
+        spec=forest(rows, tones, numeric("value", f"mean {metric} [{shown_unit}]", "x", **scale), at=None),
         datasets={"intervals": dataset(rows, MOST_ROWS)},
     )
+
+
+def _unit_of_axis(unit: str, values: Sequence[float]) -> tuple[str, float]:
+    """Give the unit in which times are short numbers, and what they are multiplied by for it."""
+    if unit not in SECONDS_PER_UNIT:
+        return unit, 1.0
+    largest_s = max(map(abs, values), default=0.0) * SECONDS_PER_UNIT[unit]
+    shown = next((name for name in ("s", "ms", "us") if largest_s >= SECONDS_PER_UNIT[name]), "ns")
+    return shown, SECONDS_PER_UNIT[unit] / SECONDS_PER_UNIT[shown]

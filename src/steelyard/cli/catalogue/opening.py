@@ -47,9 +47,13 @@ _NO_JSON: Final = ": not JSON"
 _JSON_BEGINS: Final = ("{", "[")
 _NO_HINT: Final = "`steelyard import FORMAT FILE --out DIR` says what is wrong with a format"
 _DAMAGE: Final = (
-    ("gzip", ": gzip that was cut off", "is the file whole?"),
-    ("gzip", ": damaged gzip: ", "is the file whole?"),
+    *(
+        (packing, words.format(packing), "is the file whole?")
+        for packing in ("gzip", "bz2", "xz", "zstd")
+        for words in (": {} that was cut off", ": damaged {}: ")
+    ),
     ("text", " is not UTF-8", _NO_HINT),
+    ("text", "a byte of zero, which no text has", _NO_HINT),
 )
 """What a damaged file is, the words of a refusal that show it, and what to do."""
 _BEGIN_BYTES: Final = 1 << 16

@@ -109,6 +109,8 @@ def text_blocks(
     ------
     pyarrow.ArrowException
         If a row has another number of fields.
+    NotPlainError
+        If there is something strange in it, from where on nothing was read.
     """
     from pyarrow import csv  # noqa: PLC0415 - start-up time
 
@@ -130,10 +132,14 @@ def text_blocks(
         ),
     )
     for batch in reader:
+        if text.is_strange:
+            break
         columns = {role: batch[str(place)] for role, place in places.items()}
         if text.has_blanks:
             columns = {role: _trimmed(column) for role, column in columns.items()}
         yield columns
+    if text.is_strange:
+        raise NotPlainError
 
 
 def _trimmed(column: pa.Array) -> pa.Array:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import decimal
+import lzma
 import zlib
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -39,6 +41,12 @@ LARGEST_EXPONENT: Final = 100
 squares and products of such numbers would leave the range of doubles."""
 
 _GZIP: Final = b"\x1f\x8b"
+_PACKINGS: Final = {b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+"""Beginnings of files that were packed in another way."""
+_WIDE: Final = {
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
 _LARGEST: Final = 1 << 30
 """Bytes of a packed file that are read at most."""
 _EXACT: Final = decimal.Context(prec=800)
@@ -256,8 +264,12 @@ class Source:
         Raises
         ------
         DataError
-            Naming the line that is not UTF-8.
+            Naming the line that is not UTF-8, or has a byte of zero.
         """
+        if (place := self.content.find(0)) >= 0:
+            line = self.content[:place].count(b"\n") + 1
+            said = "a byte of zero, which no text has; a file that was cut off, or UTF-16 without its mark?"
+            self.refuse(f"line {line}", said)
         try:
             return self.content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -283,13 +295,37 @@ def unpacked(source: Source) -> Source:
             source.refuse("", f"damaged gzip: {error}")
         if not packed.eof:
             source.refuse("", f"gzip that was cut off, or of more than {_LARGEST} bytes")
+    for begin, packing in _PACKINGS.items():
+        if content.startswith(begin):
+            content = _without_packing(source, packing)
     # What a PowerShell redirects into a file is UTF-16.
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        try:
-            content = content.decode("utf-16").encode()
-        except UnicodeError as error:
-            source.refuse("", f"not UTF-16, which its first bytes announce: {error}")
+    for form, marks in _WIDE.items():
+        if content.startswith(marks):
+            try:
+                content = content.decode(form).encode()
+            except UnicodeError as error:
+                source.refuse("", f"not {form.upper()}, which its first bytes announce: {error}")
     return replace(source, content=content.removeprefix(codecs.BOM_UTF8))
+
+
+def _without_packing(source: Source, packing: str) -> bytes:
+    reason = ""
+    try:
+        if packing == "zstd":
+            import pyarrow as pa  # noqa: PLC0415 - start-up time
+
+            with pa.CompressedInputStream(pa.BufferReader(source.content), packing) as packed:
+                content = bytes(packed.read(_LARGEST + 1))
+            is_whole = len(content) <= _LARGEST
+        else:
+            unpacker = bz2.BZ2Decompressor() if packing == "bz2" else lzma.LZMADecompressor()
+            content = unpacker.decompress(source.content, _LARGEST)
+            is_whole = unpacker.eof
+    except (OSError, ValueError, EOFError, lzma.LZMAError) as error:
+        reason = f"damaged {packing}: {error}"
+    if reason or not is_whole:
+        source.refuse("", reason or f"{packing} that was cut off, or of more than {_LARGEST} bytes")
+    return content
 
 
 def in_line(text: str) -> str:

@@ -197,3 +197,24 @@ def test_a_number_is_rounded_once() -> None:
     # Through a double, 0.1 + 0.7 of seconds in ns would be rounded twice.
     text = "value\n" + "\n".join(f"0.{number:017d}" for number in range(1, 2000, 7)) + "\n"
     assert same(read(text, {"value": "value"}, "s"), by_rows(text, {"value": "value"}, "s"))
+
+
+@pytest.mark.parametrize("place", [0, 3, 400, 799])
+@pytest.mark.parametrize("odd", ['"hash join",1', "h\u00e4sh,1", "h\x0bsh,1", "h\rsh,1"])
+def test_nothing_strange_is_read_by_column_wherever_it_stands(
+    monkeypatch: pytest.MonkeyPatch, place: int, odd: str
+) -> None:
+    monkeypatch.setattr(column_blocks, "_BLOCK_BYTES", 256)
+    rows = ["sort,1.5", "scan,2.5"] * 400
+    rows[place] = odd
+    text = "\n".join(["workload,value", *rows, ""])
+    columns = {"workload": "workload", "value": "value"}
+    try:
+        expected = by_rows(text, columns)
+    except DataError as error:
+        with pytest.raises(DataError, match=re.escape(error.message)):
+            read(text, columns)
+        return
+    found = read(text, columns)
+    assert not is_columnar(found)
+    assert same(found, expected)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import re
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
@@ -21,8 +20,6 @@ EXPECTED: Final = (
     "a result of BenchExec (`*.results.NAME.xml`, also `.xml.bz2`), or the CSV that `table-generator` "
     "writes: lines `tool`, `run set`, and a heading with `status` and `walltime (s)`"
 )
-_BZIP2: Final = b"BZh"
-_LARGEST: Final = 1 << 28
 _FACTS: Final = ("date", "generator", "version", "timelimit", "memlimit", "cpuCores")
 _QUANTITY: Final = re.compile(r"(-?\d[\d.]*(?:[eE][-+]?\d+)?)([A-Za-z%]*)", re.ASCII)
 _HEADING: Final = re.compile(r"(.+?) \((.+)\)")
@@ -45,11 +42,6 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     """
     del options
     content = source.content
-    if content.startswith(_BZIP2):
-        try:
-            content = bz2.BZ2Decompressor().decompress(content, _LARGEST)
-        except OSError as error:
-            source.refuse("", f"damaged bzip2: {error}")
     return _xml(source, content) if content.lstrip().startswith(b"<") else _csv(source)
 
 

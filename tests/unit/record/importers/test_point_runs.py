@@ -23,6 +23,8 @@ from steelyard.record.importers.interface import importer
 from steelyard.record.importers.reading import ReadOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
 
 OPTIONS: Final = ReadOptions()
@@ -104,7 +106,7 @@ def test_lines_read_by_column_are_what_each_gives(form: str) -> None:
         assert check(form, b"\xef\xbb\xbf" + end.join((*LINES[form] * 7, "")).encode())
 
 
-ODD: Final = {
+ODD: Final[dict[str, Callable[[str], str]]] = {
     "a member is missing": lambda line: line.replace('"value"', '"other"').replace('"latency"', '"other"'),
     "null": lambda line: line.replace('"tags":{', '"tags":null,"x":{').replace('"home"', "null"),
     "no number": lambda line: line.replace('"value":', '"value":"1"').replace('"latency": ', '"latency": "x'),

@@ -118,7 +118,7 @@ FORGERIES = {
     "policy": lambda text: re.sub(r"connect-src [^;]+;", "connect-src *;", text, count=1),
     "comment": lambda text: text.replace("</h1>", "</h1><!--[if IE]>x<![endif]-->"),
     "sentence": lambda text: text.replace("</h1>", "</h1><p>It is 90 % faster.</p>"),
-    "number": lambda text: re.sub(r">\+33 %", ">+3 %", text, count=1),
+    "number": lambda text: re.sub(r">\+33(\s%)", r">+3\1", text, count=1),
     "verdict": lambda text: text.replace("slower", "faster"),
     "data": lambda text: text.replace('"datasets":', '"datasets":{"x":1},"more":', 1),
     "evidence": lambda text: re.sub(r'(id="evidence-data">.*?)slower', r"\1faster", text, count=1),

@@ -7,6 +7,7 @@ import os
 import re
 import tempfile
 import time
+from collections import Counter, deque
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -29,6 +30,11 @@ _MOST_FOLDERS: Final = 50_000
 _PERIOD_S: Final = 3.0
 """Between two looks through a folder [s]; nobody looks unless somebody asks for a page."""
 _TOGETHER: Final = 20
+_PATIENCE_S: Final = 8.0
+"""After which a page shows what is known; the other folders are read meanwhile [s]."""
+_BUSY_S: Final = 0.2
+"""Until the next folders are read, where others wait for what is computed [s]."""
+_TRIES: Final = 3
 
 
 class Results:
@@ -39,6 +45,9 @@ class Results:
     address : str or None
         Catalogue; ``None`` takes the user's.
     """
+
+    unread = 0
+    """Folders that are known to be there and not read yet."""
 
     def __init__(self, address: str | None = None) -> None:
         self._address = self._lasting = address
@@ -144,6 +153,7 @@ class FolderResults(Results):
         self._looked_s = float("-inf")
         self._looking = asyncio.Lock()
         self._reading: asyncio.Task[None] | None = None
+        self._registering: asyncio.Task[None] | None = None
 
     @property
     def place(self) -> str:
@@ -176,24 +186,44 @@ class FolderResults(Results):
 
     def close(self) -> None:
         """Remove the catalogue."""
-        if self._reading is not None:
-            self._reading.cancel()
+        for task in (self._reading, self._registering):
+            if task is not None:
+                task.cancel()
         self._data.cleanup()
 
     async def _look(self) -> None:
         """Find folders that are new or have changed; what their reports say is read afterwards."""
         async with self._looking:
-            if time.monotonic() - self._looked_s < _PERIOD_S:
+            is_registering = self._registering is not None and not self._registering.done()
+            if is_registering or time.monotonic() - self._looked_s < _PERIOD_S:
                 return
             found = await asyncio.to_thread(_stamps, self._folder)
-            changed = [each for each, stamp in found.items() if self._known.get(each) != stamp]
-            owed: list[Path] = []
-            for begin in range(0, len(changed), _TOGETHER):
-                part = changed[begin : begin + _TOGETHER]
+            self._registering = asyncio.create_task(self._register(found))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(self._registering), _PATIENCE_S)
+
+    async def _register(self, found: dict[Path, str]) -> None:
+        """Put what is new or has changed into the catalogue."""
+        changed = [each for each, stamp in found.items() if self._known.get(each) != stamp]
+        owed: list[Path] = []
+        self.unread = len(changed)
+        parts = deque(changed[begin : begin + _TOGETHER] for begin in range(0, len(changed), _TOGETHER))
+        tries: Counter[Path] = Counter()
+        while parts:
+            part = parts.popleft()
+            try:
                 owed += await self._computing.run(_register, self._file, part, says_verdict=False)
-                self._known |= {each: found[each] for each in part}
-                self._said -= set(part)
-            self._looked_s = time.monotonic()
+            except TooBusyError:
+                # Others may wait, or one of these cannot be read in time: that one alone is left out.
+                tries.update(part)
+                parts += [[each] for each in part if tries[each] < _TRIES]
+                self.unread -= sum(tries[each] == _TRIES for each in part)
+                await asyncio.sleep(_BUSY_S)
+                continue
+            self._known |= {each: found[each] for each in part}
+            self._said -= set(part)
+            self.unread -= len(part)
+        self._looked_s = time.monotonic()
         if owed and (self._reading is None or self._reading.done()):
             self._reading = asyncio.create_task(self._read(owed))
 

@@ -193,6 +193,7 @@ class Pages:
             title="Results",
             entries=found.entries,
             total=found.total,
+            unread=self._results.unread,
             asked={**asked, "since": fields.get("since", ""), "until": fields.get("until", "")},
             order=order,
             place=self._place,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -18,6 +20,7 @@ from steelyard.serve.catalogue_source import FolderResults, Results
 from steelyard.serve.computing import MOST_WAITING, Computing, TooBusyError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -43,6 +46,50 @@ def test_a_result_is_shown_as_it_is_now(tmp_path: Path, monkeypatch: pytest.Monk
             assert (await results.entry(known.id)).tags == ("new",)
         finally:
             computing.close()
+            results.close()
+
+    asyncio.run(session())
+
+
+class ReadHere:
+    """Reads folders in this process, not at once, and never one of a certain name."""
+
+    async def run(
+        self, function: Callable[..., list[Path]], address: str, part: list[Path], **named: bool
+    ) -> list[Path]:
+        await asyncio.sleep(0.01)
+        if any(each.name == "endless" for each in part):
+            message = "the computation took longer than 60 s and was ended"
+            raise TooBusyError(message)
+        return function(address, part, **named)
+
+
+def test_a_page_does_not_wait_for_all_folders_nor_for_one_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogue_source, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(catalogue_source, "_BUSY_S", 0.01)
+    monkeypatch.setattr(catalogue_source, "_TOGETHER", 3)
+    shown = tmp_path / "results"
+    for number in range(4):
+        place = write_sample(shown / f"r{number}")
+        provenance = json.loads((place / "provenance.json").read_text())
+        provenance["sessions"][0]["begun_utc"] = f"2026-01-0{number + 1}T00:00:00Z"
+        (place / "provenance.json").write_text(json.dumps(provenance))
+    write_sample(shown / "endless")
+
+    async def session() -> None:
+        results = FolderResults(shown, cast("Computing", ReadHere()))
+        try:
+            first = await results.entries(Filter(), "started", 10, 0)
+            assert first.total < 4
+            assert results.unread == 5
+            deadline_s = time.monotonic() + 20
+            while results.unread:
+                assert time.monotonic() < deadline_s
+                await asyncio.sleep(0.02)
+            assert (await results.entries(Filter(), "started", 10, 0)).total == 4
+        finally:
             results.close()
 
     asyncio.run(session())

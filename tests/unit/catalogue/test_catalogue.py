@@ -397,6 +397,17 @@ def test_a_file_that_no_format_reads_is_called_what_it_is(
     assert said in capsys.readouterr().err
 
 
+def test_an_option_that_no_format_of_a_file_takes_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f").write_text('{"results": [{"command": "a", "times": [1.0, 1.1]}]}', encoding="utf-8")
+    assert execute(["open", "f", "--no-browser", "--unit", "ms"]) == 5
+    said = capsys.readouterr().err
+    assert "no format that takes the options given reads it" in said
+    assert "leave out options such as `--unit`" in said
+
+
 def test_a_package_is_opened_with_a_report_made_here(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -218,7 +218,7 @@ def _imported(places: Sequence[Path], reading: Reading, facts: FileFacts) -> Pat
     if places[0].is_file() and places[0].stat().st_size == 0:
         message = f"cannot open {shown}: `{places[0]}` is empty"
         raise DataError(message, hint="did the tool that wrote it end?", code="data.import")
-    as_what, said = _nearest(begin, refused)
+    as_what, said = _nearest(begin, refused, has_options=facts != _NO_FACTS)
     message = f"cannot open {shown}: no format reads it\nas {as_what}: {said.message}"
     raise DataError(message, hint=said.hint or _NO_HINT, code="data.import")
 
@@ -235,7 +235,9 @@ def _refuse_what_cannot_be_tried(places: Sequence[Path]) -> None:
             raise DataError(message, hint="did the tool that wrote it end?", code="data.import")
 
 
-def _nearest(begin: str, refused: dict[str, SteelyardError]) -> tuple[str, SteelyardError]:
+def _nearest(
+    begin: str, refused: dict[str, SteelyardError], *, has_options: bool
+) -> tuple[str, SteelyardError]:
     """Give what a file seems to be, and what is wrong with it as such.
 
     It is of the format whose sign it bears, of one that lacks only a word of the user's, else of the one that
@@ -251,6 +253,10 @@ def _nearest(begin: str, refused: dict[str, SteelyardError]) -> tuple[str, Steel
         return f"`{deepest}`", refused[deepest]
     said = [error.message for error in refused.values()]
     if begin.lstrip()[:1] in _JSON_BEGINS:
+        if has_options:
+            message = "no format that takes the options given reads it"
+            hint = "leave out options such as `--unit`: most formats state the units of their values"
+            return "JSON", DataError(message, hint=hint)
         if any(_TOP in each for each in said):
             return "JSON", DataError("no tool is known that writes such a document", hint=_NO_HINT)
         if (broken := next((each for each in said if _NO_JSON in each), None)) is not None:

@@ -253,12 +253,12 @@ def _nearest(
         return f"`{deepest}`", refused[deepest]
     said = [error.message for error in refused.values()]
     if begin.lstrip()[:1] in _JSON_BEGINS:
-        if has_options:
-            message = "no format that takes the options given reads it"
-            hint = "leave out options such as `--unit`: most formats state the units of their values"
-            return "JSON", DataError(message, hint=hint)
         if any(_TOP in each for each in said):
-            return "JSON", DataError("no tool is known that writes such a document", hint=_NO_HINT)
+            message, hint = "no tool is known that writes such a document", _NO_HINT
+            if has_options:
+                message = "no format that takes the options given reads it"
+                hint = "leave out options such as `--unit`: most formats state the units of their values"
+            return "JSON", DataError(message, hint=hint)
         if (broken := next((each for each in said if _NO_JSON in each), None)) is not None:
             return "JSON", DataError(broken, hint="is the file whole?")
     for kind, words, hint in _DAMAGE:

@@ -109,8 +109,8 @@ def test_a_changed_number_in_the_report_is_quoted(result: Path) -> None:
     path.write_text(text.replace("<b>2\xa0%</b>", "<b>5\xa0%</b>", 1), encoding="utf-8")
     [problem] = verify(result)
     assert problem.startswith("`report.html` is not what the findings render to: it says `")
-    assert "5\xa0%</b>" in problem.partition("the findings `")[0]
-    assert "2\xa0%</b>" in problem.partition("the findings `")[2]
+    assert "5 %</b>" in problem.partition("the findings `")[0]
+    assert "2 %</b>" in problem.partition("the findings `")[2]
 
 
 def test_settings_of_the_reader_are_confirmed_too(result: Path) -> None:

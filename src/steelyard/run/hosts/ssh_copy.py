@@ -6,6 +6,7 @@ stops, what is here is the begin of what is there. Nothing that a host says lead
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -166,8 +167,19 @@ def _copy_provenance(session: Session, here: Path, there: str, size: int, *, is_
     partial = here / f".{PROVENANCE}.partial"
     partial.unlink(missing_ok=True)
     _append(session, partial, f"{there}/{PROVENANCE}", size)
+    if not is_over and not _is_document(partial):
+        return  # written again and longer since its size was asked for: the next look brings it
     partial.replace(target)
     _sync(here)
+
+
+def _is_document(path: Path) -> bool:
+    """Whether a file has a whole JSON document; the begin of one is none."""
+    try:
+        json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _copy_tails(session: Session, here: Path, there: str, names: tuple[str, ...] = ()) -> None:

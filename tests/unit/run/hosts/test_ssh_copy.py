@@ -122,6 +122,23 @@ def test_only_what_is_new_comes(there: There, part: Path) -> None:
     assert there.asked == [(f"part-0001/starts/{START}/journal.jsonl", 500, 5)]
 
 
+def test_a_provenance_that_is_written_again_meanwhile_comes_whole_or_later(there: There, part: Path) -> None:
+    name, here = f"part-0001/starts/{START}/provenance.json", part / "starts" / START / "provenance.json"
+    for before, now in (
+        (b'{"a": 1}', b'{"a": 1, "b": 2}'),
+        (b'{"a": 1, "b": 2}', b'{"a": 1, "b": 2, "c": 3}'),
+    ):
+        known = here.read_bytes() if here.exists() else None
+        there.files[name] = before + b" "
+        there.said["starts"] = list(there._starts("part-0001/"))
+        there.files[name] = now
+        copy(there, part)
+        assert (here.read_bytes() if here.exists() else None) == known
+        there.said.clear()
+        copy(there, part)
+        assert here.read_bytes() == now
+
+
 @pytest.mark.parametrize("reads", range(12))
 def test_wherever_it_stops_files_of_runs_come_before_the_journal_and_it_goes_on(
     there: There, part: Path, reads: int, monkeypatch: pytest.MonkeyPatch

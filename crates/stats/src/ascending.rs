@@ -8,7 +8,7 @@ const DIGITS: usize = 64_usize.div_ceil(DIGIT as usize);
 const FEWEST: usize = 1 << 12;
 
 /// Bits that ascend as `f64::total_cmp` orders the values.
-const fn key_of(value: f64) -> u64 {
+pub(crate) const fn key_of(value: f64) -> u64 {
     let bits = value.to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }

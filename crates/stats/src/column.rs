@@ -3,8 +3,7 @@
 
 /// Bits that ascend as the values do; both zeros are one.
 fn key_of(value: f64) -> u64 {
-    let bits = (value + 0.0).to_bits();
-    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+    crate::ascending::key_of(value + 0.0)
 }
 
 /// The value of which these are the bits.

@@ -169,17 +169,7 @@ class ColumnarRuns(RunColumns):
     def __len__(self) -> int:
         return int(self._bounds.size - 1)
 
-    @overload
-    def __getitem__(self, place: int) -> ForeignRun: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[ForeignRun]: ...
-
-    def __getitem__(self, place: int | slice) -> ForeignRun | list[ForeignRun]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        if not 0 <= place < len(self):
-            raise IndexError(place)
+    def _run(self, place: int) -> ForeignRun:
         texts = {role: column[place].as_py() for role, column in self._keys.items()}
         code = int(self.exit_codes[place])
         return ForeignRun(

@@ -10,7 +10,7 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, overload
 
 from steelyard.errors import DataError
 
@@ -137,6 +137,23 @@ class RunColumns(Sequence[ForeignRun]):
     """
 
     exit_codes: NDArray[np.int64]
+
+    @overload
+    def __getitem__(self, place: int) -> ForeignRun: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[ForeignRun]: ...
+
+    def __getitem__(self, place: int | slice) -> ForeignRun | list[ForeignRun]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        return self._run(place)
+
+    @abstractmethod
+    def _run(self, place: int) -> ForeignRun:
+        """Make one run an object."""
 
     @property
     @abstractmethod

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, overload
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -153,17 +153,7 @@ class PointRuns(RunColumns):
     def __len__(self) -> int:
         return len(self._levels)
 
-    @overload
-    def __getitem__(self, place: int) -> ForeignRun: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[ForeignRun]: ...
-
-    def __getitem__(self, place: int | slice) -> ForeignRun | list[ForeignRun]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        if not 0 <= place < len(self):
-            raise IndexError(place)
+    def _run(self, place: int) -> ForeignRun:
         tables = list(self.measurements(np.array([place]), pa.array([""])))
         columns = ("metric", "unit", "value", "iteration", "phase", "printed")
         sections = [

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from steelyard.analyse.comparison.agreement import CellValues
     from steelyard.design.technology import Technology
-    from steelyard.model import Batch, Cell, Finding, FindingSet, Plan
+    from steelyard.model import Batch, Cell, Finding, FindingSet, Plan, RunOutcome
     from steelyard.record.provenance import Provenance
     from steelyard.report.page import Page
     from steelyard.run.cleanup import Removal
@@ -140,6 +140,10 @@ class Study:
     run_hosts : str or None
         ``module:function``, for a study whose runs need certain hosts, by the names in `host_facts`. It takes
         a cell, and gives those that a run of it has for itself; nothing where any host will do.
+    lost_host : str or None
+        ``module:function``, for a study whose runs fail where one of their hosts is lost. It takes a cell and
+        its failed runs, waits until its hosts are back, and gives why the runs failed; nothing where they
+        failed by themselves.
     cleanup : str or None
         ``module:function``, for a study that makes things on the host which a killed run leaves. It removes
         those that nobody uses any more, and gives a `Removal` for each.
@@ -184,6 +188,7 @@ class Study:
     result_comparison: str | None = None
     part: str | None = None
     run_hosts: str | None = None
+    lost_host: str | None = None
     cleanup: str | None = None
     examples: tuple[tuple[str, str], ...] = ()
     debian_packages: tuple[str, ...] = ()
@@ -331,6 +336,11 @@ class Study:
     def hosts_of(self, cell: Cell) -> tuple[str, ...]:
         """Give the hosts that a run of a cell needs, by name; nothing where any one will do."""
         found: tuple[str, ...] = () if self.run_hosts is None else self._named(self.run_hosts)(cell)
+        return found
+
+    def lost_host_of(self, cell: Cell, failed: Sequence[RunOutcome]) -> str:
+        """Give why runs failed, where one of their hosts was lost; wait until it is back."""
+        found: str = "" if self.lost_host is None else self._named(self.lost_host)(cell, failed)
         return found
 
     def remove_abandoned(self) -> Sequence[Removal]:

@@ -24,7 +24,7 @@ from steelyard.run.cleanup import end_remains
 from steelyard.run.executor.executor import execute
 from steelyard.run.executor.neighbours import neighbours
 from steelyard.run.executor.pool import WorkerPool
-from steelyard.run.executor.run_options import ExecutionOptions
+from steelyard.run.executor.run_options import MOST_LOST, ExecutionOptions
 from steelyard.run.executor.worker import Worker
 from steelyard.run.isolation.bare import Bare
 from steelyard.run.isolation.registry import sweep_all, technology
@@ -33,7 +33,7 @@ from steelyard.run.machine.preparation import BatchGate, MachineRequest
 from steelyard.run.session import Session, Site, open_session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from steelyard.model.run_outcome import RunOutcome
@@ -235,6 +235,40 @@ def test_a_batch_that_failed_is_not_repeated_for_noise(
         assert execute(plan, session, ledger, options).statuses == {"launcher_failed": 1, "completed": 1}
     with LedgerReader(tmp_path / "ledger.sqlite") as reader:
         assert reader.completed_attempts() == {0: 1, 1: 1}
+
+
+def test_a_batch_is_repeated_where_a_host_was_lost_and_not_where_the_run_failed(
+    session: Session, tmp_path: Path
+) -> None:
+    plan = _plan(
+        Execution("bare", ("/bin/false",)), Execution("bare", ("/bin/false",)), Execution("bare", SPIN)
+    )
+    told = iter(("node n2 was lost: no answer", ""))
+    asked: list[tuple[int, str | None, int | None]] = []
+
+    def lost_host(cell: Cell, failed: Sequence[RunOutcome]) -> str:
+        asked.extend((cell.number, each.status, each.exit_code) for each in failed)
+        return next(told) if cell.number == 0 else ""
+
+    options = ExecutionOptions(placement=lambda count, _affinity: [None] * count, lost_host=lost_host)
+    with Ledger(tmp_path / "ledger.sqlite", plan.id) as ledger:
+        summary = execute(plan, session, ledger, options)
+    assert summary.statuses == {"nonzero_exit": 2, "completed": 1}
+    assert asked == [(number, "nonzero_exit", 1) for number in (0, 0, 1)], "a run that succeeds is none of it"
+    with LedgerReader(tmp_path / "ledger.sqlite") as reader:
+        assert reader.completed_attempts() == {0: 2, 1: 1, 2: 1}
+        assert reader.disturbances() == {(0, 1): ("node n2 was lost: no answer",)}
+
+
+def test_a_host_that_is_always_lost_ends_no_study(session: Session, tmp_path: Path) -> None:
+    plan = _plan(Execution("bare", ("/bin/false",)), Execution("bare", SPIN))
+    options = ExecutionOptions(
+        placement=lambda count, _affinity: [None] * count, lost_host=lambda _cell, _failed: "lost"
+    )
+    with Ledger(tmp_path / "ledger.sqlite", plan.id) as ledger:
+        assert execute(plan, session, ledger, options).statuses == {"nonzero_exit": 1, "completed": 1}
+    with LedgerReader(tmp_path / "ledger.sqlite") as reader:
+        assert reader.completed_attempts() == {0: MOST_LOST, 1: 1}
 
 
 def test_a_real_load_during_a_batch_is_noticed_by_the_gate_of_a_study(

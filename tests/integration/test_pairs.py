@@ -127,6 +127,7 @@ def test_pairs_need_nodes_that_have_names(tmp_path: Path, env: dict[str, str]) -
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2 * LONGEST_S)
 @pytest.mark.parametrize("fault", ["submitter", "slurmd", "slurmctld"])
 def test_what_dies_is_measured_again_and_nothing_twice(
     tmp_path: Path, cluster: Cluster, env: dict[str, str], fault: str

@@ -30,7 +30,7 @@ from steelyard.studies.placed.describing import describe_hosts
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from fixtures.ssh_hosts import Hosts, SshHost
@@ -81,6 +81,14 @@ def journals(result: Path) -> set[tuple[int, str]]:
 def running(hosts: Hosts) -> dict[str, list[int]]:
     """Give the processes of parts on each host."""
     return {name: found for name, host in hosts.by_name.items() if (found := host.processes(b"run-part"))}
+
+
+def signal_parts(hosts: Iterable[SshHost], number: signal.Signals) -> None:
+    """Stop the processes of parts, or let them go on."""
+    for host in hosts:
+        for process in host.processes(b"run-part"):
+            with suppress(ProcessLookupError):
+                os.kill(process, number)
 
 
 def wait_until_free(hosts: Hosts) -> None:
@@ -213,6 +221,14 @@ def test_a_host_that_was_given_up_is_read_when_it_is_back(
     (part,) = (name for name, name_of_host in given.items() if name_of_host == host.name)
     there = {path.parent.name: path.read_bytes() for path in host.parts.glob(f"*/placed/{part}/{JOURNALS}")}
     host.join()
+    others = [each for each in hosts.by_name.values() if each is not host]
+    try:
+        while not list((result / "placed" / part).glob(JOURNALS)):
+            signal_parts(others, signal.SIGSTOP)  # they are not done before
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.02)
+    finally:
+        signal_parts(others, signal.SIGCONT)
     _, said = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 0, said
     assert f"host `{host.name}` is given up: it has not answered for 2 s" in said

@@ -53,7 +53,7 @@ MEASUREMENTS_NAME: Final = "measurements/values.parquet"
 DISTURBED_FLAG: Final = "disturbed_batch"
 """Flag of the runs of a batch during which the machine was not quiet."""
 DISTURBED_STATE: Final = "disturbed"
-"""State of an attempt that was repeated because the machine was not quiet."""
+"""State of an attempt that was repeated because it was disturbed."""
 
 
 class ResultTables:

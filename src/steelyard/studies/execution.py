@@ -284,6 +284,7 @@ class ExecutionHere:
                 gate=machine.gate,
                 disturbances=machine.gate.close,
                 retries=int(self.plan.options.get("gate_retries") or 0),
+                lost_host=self.study.lost_host_of,
                 progress=progress,
                 files=RunFiles(self.folder / TRACES_NAME, write_inputs),
                 selection=self.selection,

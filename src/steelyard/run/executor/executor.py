@@ -18,6 +18,7 @@ from steelyard.run.executor.outcome import OutcomeLog, check_output, explained, 
 from steelyard.run.executor.pool import WorkerPool
 from steelyard.run.executor.run_files import files_name, files_of, in_folder, leaves_files
 from steelyard.run.executor.run_specs import barrier_file, in_block, run_specification, with_barrier
+from steelyard.run.executor.run_options import MOST_LOST
 from steelyard.run.isolation.registry import technology
 from steelyard.run.progress import Estimator
 
@@ -154,17 +155,19 @@ class _Executor:
             left -= 1
 
     def _is_to_repeat(self, batch: Batch, execution: Execution, pool: WorkerPool, left: int) -> bool:
-        """Run a batch once; complete it unless it was disturbed and may be repeated."""
+        """Run a batch once; complete it unless a host was lost, or it was disturbed and may be repeated."""
         self._options.gate(batch.number)
         attempt = self._sink.begin_attempt(batch.number)
         run_id = f"b{batch.number}a{attempt}"
         statuses: Counter[RunStatus] = Counter()
+        failed: list[RunOutcome] = []
 
         def keep(worker: int, outcome: RunOutcome) -> None:
             checked = explained(check_output(outcome, execution.expected_output))
             self._sink.record(batch.number, attempt, worker, checked)
             statuses[checked.status] += 1
             if checked.status.is_failure:
+                failed.append(checked)
                 self._last_message = checked.message or checked.status
 
         failure = None
@@ -176,9 +179,13 @@ class _Executor:
                 failure = self._attempt_batch(run_inputs, run_id, pool, keep)
             self._judge(execution.isolation, failure)
         reasons = self._options.disturbances()
+        lost = self._options.lost_host(self._plan.cell_of(batch), failed) if failed else ""
+        if lost:
+            reasons = (*reasons, lost)
         if reasons:
             self._sink.note_disturbance(batch.number, attempt, reasons)
-            if left > 0 and failure is None and execution.isolation not in self._broken:
+            is_disturbed = left > 0 and failure is None and execution.isolation not in self._broken
+            if is_disturbed or (lost and attempt < MOST_LOST):
                 self._options.progress.note(f"batch {batch.number} is repeated: {'; '.join(reasons)}")
                 return True
         self._statuses += statuses

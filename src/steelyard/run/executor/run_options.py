@@ -10,14 +10,18 @@ from steelyard.run.progress import Progress, Silent
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from steelyard.model import Affinity, Batch, RunOutcome
+    from steelyard.model import Affinity, Batch, Cell, RunOutcome
     from steelyard.run.executor.run_files import RunFiles
 
     Placement = Callable[[int, Affinity], Sequence[Sequence[int] | None]]
     """Gives the CPUs of each of so many parallel processes."""
     NodesOf = Callable[[Sequence[int]], Sequence[int]]
     """Gives the memory nodes near to some CPUs."""
+    LostHost = Callable[[Cell, Sequence[RunOutcome]], str]
+    """Gives why runs of a cell failed, where not they did but a host."""
 
+MOST_LOST: Final = 10
+"""Attempts at a batch whose runs failed for a host that was lost."""
 PATIENCE_S: Final = 120.0
 """Time a worker may be silent beyond the wall time its run may take."""
 
@@ -72,6 +76,12 @@ def undisturbed() -> tuple[str, ...]:
     return ()
 
 
+def nothing_lost(cell: Cell, failed: Sequence[RunOutcome]) -> str:
+    """Hold a failure to be that of the run."""
+    del cell, failed
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutionOptions:
     """How a plan is run; nothing of it changes what is measured.
@@ -89,6 +99,9 @@ class ExecutionOptions:
         Called after each batch; gives what disturbed it, in words.
     retries : int
         How often a disturbed batch is run again; the disturbed attempts stay recorded.
+    lost_host : callable
+        Called with the cell and the failed runs of a batch; gives why they failed where a host was lost that
+        is back, nothing where they failed by themselves. Such a batch is run again, at most `MOST_LOST` times.
     progress : Progress
         Told what happens.
     patience_s : float
@@ -106,6 +119,7 @@ class ExecutionOptions:
     gate: Callable[[int], None] = unguarded
     disturbances: Callable[[], tuple[str, ...]] = undisturbed
     retries: int = 0
+    lost_host: LostHost = nothing_lost
     progress: Progress = field(default_factory=Silent)
     patience_s: float = PATIENCE_S
     files: RunFiles | None = None

@@ -208,7 +208,7 @@ class SlurmEngine:
         reasons: dict[str, None] = {}
         if self._arrays:
             names = ",".join(array.name for array in self._arrays)
-            command = ["squeue", "--noheader", "--array", f"--name={names}", "--format=%j|%K|%A|%T|%r"]
+            command = ["squeue", "--noheader", "--array", f"--name={names}", "--format=%j|%K|%i|%T|%r"]
             said = attempt(command, timeout_s=ANSWER_S)
             if not said.succeeded:
                 return None

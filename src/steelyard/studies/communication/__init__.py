@@ -10,6 +10,7 @@ STUDY = Study(
     package=__name__,
     run_inputs="fixtures:run_inputs",
     run_hosts="pairs:hosts_of",
+    lost_host="lost_nodes:lost_node",
     follow_up="simulation.simulated:follow",
     cleanup="transport.link_cleanup:remove_abandoned_links",
     result_comparison="result_comparison:compare_folders",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,11 +22,13 @@ from integration.study_process import (
 )
 from steelyard.model.finding import read_findings
 from steelyard.model.plan import read_plan
+from steelyard.record.ledger_reader import LedgerReader
 from steelyard.record.tables import read_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+    from subprocess import Popen
 
     from fixtures.slurm_cluster import Cluster
 
@@ -43,17 +46,40 @@ def cluster() -> Iterator[Cluster]:
         yield made
 
 
-@pytest.fixture
-def env(cluster: Cluster) -> Iterator[dict[str, str]]:
+@contextmanager
+def environment_of(cluster: Cluster) -> Iterator[dict[str, str]]:
     with environment() as found:
         yield {**cluster.environment, **found, "SLURM_CONF": cluster.environment["SLURM_CONF"]} | {
             "STEELYARD_LONGEST_WAIT_S": "0.1"
         }
 
 
+@pytest.fixture
+def env(cluster: Cluster) -> Iterator[dict[str, str]]:
+    with environment_of(cluster) as found:
+        yield found
+
+
 def words(result: Path, pairs: str, transports: str, *more: str, replications: int = 2) -> list[str]:
     asked = ("--pairs", pairs, "--transport", transports, "--on", "slurm:main", "--out", str(result))
     return ["run", "communication", *SHORT, "--replications", str(replications), *asked, *more]
+
+
+def wait_for_begun(process: Popen[str], result: Path, link: str) -> None:
+    """Wait until a part of a pair runs a batch and has more of them."""
+    deadline_s = time.monotonic() + LONGEST_S
+    plan = read_plan(result / "plan.json")
+    while True:
+        for journal in result.glob("placed/part-*/starts/*/journal.jsonl"):
+            begun = [json.loads(line[9:]) for line in journal.read_text().splitlines() if line.endswith("}")]
+            if not begun or "begin" not in begun[0]:
+                continue
+            cell = plan.cells[plan.batches[begun[0]["begin"]].cell]
+            if cell.levels["link"] == link and sum("complete" in line for line in begun) == 1:
+                return
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
 
 
 def check_pairs(result: Path, links: Sequence[str]) -> None:
@@ -124,6 +150,28 @@ def test_pairs_need_nodes_that_have_names(tmp_path: Path, env: dict[str, str]) -
     done = execute(["run", "communication", "--pairs", "a:b", "--out", str(tmp_path / "r")], env)
     assert done.returncode == 2
     assert "--on slurm:PARTITION" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2 * LONGEST_S)
+def test_a_run_that_slurm_did_not_start_is_no_failure_of_the_pair(tmp_path: Path) -> None:
+    """A daemon is away longer than `srun` waits for it, and not as long as its controller does."""
+    if lacking := slurm_cluster.missing():
+        pytest.skip(lacking)
+    result = tmp_path / "r"
+    with slurm_cluster.cluster(2, given_up_after_s=300) as patient, environment_of(patient) as env:
+        process = start(words(result, "n1:n2,n2:n2", "tcp", replications=40), env)
+        wait_for_batches(process, result, 1)
+        wait_for_begun(process, result, "n1:n2")
+        patient.kill("n2")
+        time.sleep(25)
+        patient.start("n2")
+        _, said = process.communicate(timeout=LONGEST_S)
+    assert process.returncode == 0, said
+    check_pairs(result, ["n1:n2", "n2:n2"])
+    with LedgerReader(result / "ledger.sqlite") as reader:
+        reasons = [reason for each in reader.disturbances().values() for reason in each]
+    assert any(reason.startswith("node n2 was lost: ") for reason in reasons)
 
 
 @pytest.mark.slow

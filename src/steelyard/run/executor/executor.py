@@ -17,8 +17,8 @@ from steelyard.run.executor.neighbours import neighbours
 from steelyard.run.executor.outcome import OutcomeLog, check_output, explained, keep_failed
 from steelyard.run.executor.pool import WorkerPool
 from steelyard.run.executor.run_files import files_name, files_of, in_folder, leaves_files
-from steelyard.run.executor.run_specs import barrier_file, in_block, run_specification, with_barrier
 from steelyard.run.executor.run_options import MOST_LOST
+from steelyard.run.executor.run_specs import barrier_file, in_block, run_specification, with_barrier
 from steelyard.run.isolation.registry import technology
 from steelyard.run.progress import Estimator
 

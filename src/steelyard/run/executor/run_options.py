@@ -101,7 +101,7 @@ class ExecutionOptions:
         How often a disturbed batch is run again; the disturbed attempts stay recorded.
     lost_host : callable
         Called with the cell and the failed runs of a batch; gives why they failed where a host was lost that
-        is back, nothing where they failed by themselves. Such a batch is run again, at most `MOST_LOST` times.
+        is back, nothing where they failed by themselves. Such a batch is run again, up to `MOST_LOST` times.
     progress : Progress
         Told what happens.
     patience_s : float

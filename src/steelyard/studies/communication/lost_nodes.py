@@ -1,8 +1,7 @@
 """Runs of a pair that failed because Slurm lost a node: they say nothing of the pair, and are run again.
 
-While a daemon of Slurm is away, no step begins on the other node of a job. Slurm gives a node up after
-``SlurmdTimeout``, five minutes unless a site says otherwise, and then ends its jobs, or the daemon comes back;
-until then a job waits.
+While a daemon of Slurm is away, no step begins on the other node of a job. The daemon comes back, or Slurm
+gives its node up after ``SlurmdTimeout``, five minutes unless a site says otherwise, and ends the job.
 """
 
 from __future__ import annotations

@@ -220,10 +220,16 @@ def test_a_host_that_was_given_up_is_read_when_it_is_back(
     given = json.loads((result / "placed" / "ssh.json").read_text())["parts"]
     (part,) = (name for name, name_of_host in given.items() if name_of_host == host.name)
     there = {path.parent.name: path.read_bytes() for path in host.parts.glob(f"*/placed/{part}/{JOURNALS}")}
+
+    def is_here() -> bool:
+        folder = result / "placed" / part
+        here = {path.parent.name: path.read_bytes() for path in folder.glob(JOURNALS)}
+        return here.keys() == there.keys() and all(here[name].startswith(there[name]) for name in there)
+
     host.join()
     others = [each for each in hosts.by_name.values() if each is not host]
     try:
-        while not list((result / "placed" / part).glob(JOURNALS)):
+        while not is_here():
             signal_parts(others, signal.SIGSTOP)  # they are not done before
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.02)
@@ -233,9 +239,7 @@ def test_a_host_that_was_given_up_is_read_when_it_is_back(
     assert process.returncode == 0, said
     assert f"host `{host.name}` is given up: it has not answered for 2 s" in said
     check_whole(result)
-    here = {path.parent.name: path.read_bytes() for path in (result / "placed" / part).glob(JOURNALS)}
-    assert here.keys() == there.keys()
-    assert all(here[name].startswith(content) for name, content in there.items())
+    assert is_here()
 
 
 def width(folder: Path, hosts: Hosts, before: str = "", after: str = "", *, config: str | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from steelyard.errors import DataError
@@ -10,6 +11,15 @@ SECONDS_PER_UNIT: Final[dict[str, float]] = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3,
 """Length of each unit of time in seconds."""
 
 _AMOUNTS: Final = frozenset({*SECONDS_PER_UNIT, "bytes", "KiB", "count", "J", "Hz"})
+
+_PER_TIME: Final = re.compile(
+    r"ops/.*|(?P<what>.*)/(?:[num\u00b5\u03bc]?s|secs?|seconds?|min|minutes?|h|hr|hours?|day)"
+    r"|(?:[kmgtpe]i?)?(?:bps|flops)|[kmg]?(?:iops|fps|qps|rps|tps|ips)",
+    re.IGNORECASE,
+)
+"""Amounts of something in a time."""
+_UNWANTED: Final = re.compile(r"\b(?:dropped|err|fail|fault|lost|miss|reconnect|retr|timeout)", re.IGNORECASE)
+"""Things of which more in a time is worse."""
 
 NS_PER_S: Final = 1_000_000_000
 NS_PER_MS: Final = 1_000_000
@@ -51,10 +61,14 @@ def is_rate(unit: str) -> bool:
 
     Examples
     --------
-    >>> is_rate("ops/s"), is_rate("MB/sec"), is_rate("ns")
-    (True, True, False)
+    >>> is_rate("ops/s"), is_rate("MB/sec"), is_rate("requests/min"), is_rate("Mbps"), is_rate("fps")
+    (True, True, True, True, True)
+    >>> is_rate("ns"), is_rate("ns/op"), is_rate("errors/s"), is_rate("us/s")
+    (False, False, False, False)
     """
-    return unit.startswith("ops/") or unit.endswith(("/s", "/sec"))
+    found = _PER_TIME.fullmatch(unit)
+    what = found["what"] if found else None
+    return found is not None and not (what and (what in SECONDS_PER_UNIT or _UNWANTED.search(what)))
 
 
 def is_amount(unit: str) -> bool:
@@ -65,7 +79,7 @@ def is_amount(unit: str) -> bool:
     >>> is_amount("ms"), is_amount("MB/s"), is_amount("percent")
     (True, True, False)
     """
-    return unit in _AMOUNTS or is_rate(unit)
+    return unit in _AMOUNTS or _PER_TIME.fullmatch(unit) is not None
 
 
 def format_seconds(seconds: float, digits: int = 4) -> str:

@@ -18,6 +18,7 @@ _PER_TIME: Final = re.compile(
     re.IGNORECASE,
 )
 """Amounts of something in a time."""
+_SECONDS: Final = {"sec": 1.0, "second": 1.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "day": 86400.0}
 _UNWANTED: Final = re.compile(r"\b(?:dropped|err|fail|fault|lost|miss|reconnect|retr|timeout)", re.IGNORECASE)
 """Things of which more in a time is worse."""
 
@@ -69,6 +70,19 @@ def is_rate(unit: str) -> bool:
     found = _PER_TIME.fullmatch(unit)
     what = found["what"] if found else None
     return found is not None and not (what and (what in SECONDS_PER_UNIT or _UNWANTED.search(what)))
+
+
+def per_second(unit: str) -> tuple[str, float]:
+    """Give the unit of a rate per second, and what values of a unit are multiplied by to be in it.
+
+    Examples
+    --------
+    >>> per_second("ops/ms"), per_second("MB/sec"), per_second("ms"), per_second("Mbps")
+    (('ops/s', 1000.0), ('MB/s', 1.0), ('ms', 1.0), ('Mbps', 1.0))
+    """
+    what, sign, time = unit.rpartition("/")
+    seconds = {**SECONDS_PER_UNIT, **_SECONDS}.get(time)
+    return (f"{what}/s", 1 / seconds) if sign and seconds is not None and is_rate(unit) else (unit, 1.0)
 
 
 def is_amount(unit: str) -> bool:

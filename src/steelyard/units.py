@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from steelyard.errors import DataError
@@ -10,6 +11,16 @@ SECONDS_PER_UNIT: Final[dict[str, float]] = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3,
 """Length of each unit of time in seconds."""
 
 _AMOUNTS: Final = frozenset({*SECONDS_PER_UNIT, "bytes", "KiB", "count", "J", "Hz"})
+
+_PER_TIME: Final = re.compile(
+    r"ops/.*|(?P<what>.*)/(?:[num\u00b5\u03bc]?s|secs?|seconds?|min|minutes?|h|hr|hours?|day)"
+    r"|(?:[kmgtpe]i?)?(?:bps|flops)|[kmg]?(?:iops|fps|qps|rps|tps|ips)",
+    re.IGNORECASE,
+)
+"""Amounts of something in a time."""
+_SECONDS: Final = {"sec": 1.0, "second": 1.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "day": 86400.0}
+_UNWANTED: Final = re.compile(r"\b(?:dropped|err|fail|fault|lost|miss|reconnect|retr|timeout)", re.IGNORECASE)
+"""Things of which more in a time is worse."""
 
 NS_PER_S: Final = 1_000_000_000
 NS_PER_MS: Final = 1_000_000
@@ -51,10 +62,27 @@ def is_rate(unit: str) -> bool:
 
     Examples
     --------
-    >>> is_rate("ops/s"), is_rate("MB/sec"), is_rate("ns")
-    (True, True, False)
+    >>> is_rate("ops/s"), is_rate("MB/sec"), is_rate("requests/min"), is_rate("Mbps"), is_rate("fps")
+    (True, True, True, True, True)
+    >>> is_rate("ns"), is_rate("ns/op"), is_rate("errors/s"), is_rate("us/s")
+    (False, False, False, False)
     """
-    return unit.startswith("ops/") or unit.endswith(("/s", "/sec"))
+    found = _PER_TIME.fullmatch(unit)
+    what = found["what"] if found else None
+    return found is not None and not (what and (what in SECONDS_PER_UNIT or _UNWANTED.search(what)))
+
+
+def per_second(unit: str) -> tuple[str, float]:
+    """Give the unit of a rate per second, and what values of a unit are multiplied by to be in it.
+
+    Examples
+    --------
+    >>> per_second("ops/ms"), per_second("MB/sec"), per_second("ms"), per_second("Mbps")
+    (('ops/s', 1000.0), ('MB/s', 1.0), ('ms', 1.0), ('Mbps', 1.0))
+    """
+    what, sign, time = unit.rpartition("/")
+    seconds = {**SECONDS_PER_UNIT, **_SECONDS}.get(time)
+    return (f"{what}/s", 1 / seconds) if sign and seconds is not None and is_rate(unit) else (unit, 1.0)
 
 
 def is_amount(unit: str) -> bool:
@@ -65,7 +93,7 @@ def is_amount(unit: str) -> bool:
     >>> is_amount("ms"), is_amount("MB/s"), is_amount("percent")
     (True, True, False)
     """
-    return unit in _AMOUNTS or is_rate(unit)
+    return unit in _AMOUNTS or _PER_TIME.fullmatch(unit) is not None
 
 
 def format_seconds(seconds: float, digits: int = 4) -> str:

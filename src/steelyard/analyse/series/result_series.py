@@ -13,6 +13,7 @@ from steelyard.errors import AnalysisError
 from steelyard.model.plan import read_plan
 from steelyard.record.schema import factor_columns
 from steelyard.record.tables import read_measurements, read_runs
+from steelyard.units import is_rate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TIMES: Final = frozenset({"ns", "us", "ms", "s"})
-NOT_OBSERVED: Final = frozenset({"start", "start-wall", "batch_time", "batch_loops", "launch_ns", "reap_ns"})
-"""Metrics that say when or how something was measured, not how it performed."""
+NOT_OBSERVED: Final = frozenset(
+    {"start", "start-wall", "batch_time", "batch_loops", "launch_ns", "reap_ns", "gc.alloc.rate"}
+)
+"""Metrics that say when or how something was measured, not how it performed; more bytes that JMH saw allocated
+in a second are neither better nor worse."""
 
 WARM_UP_FACTOR: Final = "phase"
 """Factor that tells whole runs of warming up from measured ones: ``warmup`` or ``measure``."""
@@ -60,7 +64,7 @@ class ResultSeries:
     @property
     def is_rate(self) -> bool:
         """Whether more is better."""
-        return self.unit.startswith("ops/") or self.unit.endswith(("/s", "/sec"))
+        return is_rate(self.unit)
 
 
 def read_series(results: Sequence[Path], metrics: Sequence[str] = ()) -> list[ResultSeries]:
@@ -91,7 +95,7 @@ def read_series(results: Sequence[Path], metrics: Sequence[str] = ()) -> list[Re
         frames.append(frame)
     table = pl.concat(frames)
     known = table["metric"].unique(maintain_order=True).to_list()
-    is_wanted = pl.col("metric").is_in(list(metrics)) if metrics else _observed()
+    is_wanted = pl.col("metric").is_in(list(metrics)) if metrics else _observed(table["unit"].unique())
     table = table.filter(is_wanted)
     if table.is_empty():
         asked = f"metric {', '.join(f'`{name}`' for name in metrics)}" if metrics else "time, size or rate"
@@ -100,10 +104,9 @@ def read_series(results: Sequence[Path], metrics: Sequence[str] = ()) -> list[Re
     return [_series(group, labels) for _, group in table.group_by("subject", "unit", maintain_order=True)]
 
 
-def _observed() -> pl.Expr:
-    unit = pl.col("unit")
-    is_rate = unit.str.starts_with("ops/") | unit.str.ends_with("/s") | unit.str.ends_with("/sec")
-    return (unit.is_in([*TIMES, "bytes"]) | is_rate) & ~pl.col("metric").is_in(list(NOT_OBSERVED))
+def _observed(units: pl.Series) -> pl.Expr:
+    observed = [unit for unit in units if unit in TIMES or unit == "bytes" or is_rate(unit)]
+    return pl.col("unit").is_in(observed) & ~pl.col("metric").is_in(list(NOT_OBSERVED))
 
 
 def _frame(result: Path) -> tuple[pl.DataFrame, list[str]]:

@@ -24,8 +24,9 @@ from steelyard.report.differences import differences
 from steelyard.study import installed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from steelyard.analyse.comparison.agreement import CellAgreement
     from steelyard.analyse.series.flips import FlippedClass
     from steelyard.report.differences import ChangedVerdict, Differences
     from steelyard.study import ResultComparison, Study
@@ -215,8 +216,7 @@ def _cells(
     cells = CellComparison.of(*folders, margin)
     if is_of_programs and not cells.has_common:
         alone = [
-            ", ".join(dict.fromkeys(f"`{_cell_name(cell.levels)}`" for cell in cells.of_kind(kind)))
-            or "nothing"
+            ", ".join(dict.fromkeys(f"`{_cell_name(cell)}`" for cell in cells.of_kind(kind))) or "nothing"
             for kind in (Agreement.ONLY_FIRST, Agreement.ONLY_SECOND)
         ]
         message = (
@@ -224,15 +224,15 @@ def _cells(
             f"`{names[1]}` has {alone[1][:200]}"
         )
         hint = (
-            "give results of the same programs and metric; "
+            "give results of the same programs, metric and unit; "
             "`steelyard import csv --workload NAME` names the program of a table"
         )
         raise AnalysisError(message, hint=hint, code="analysis.nothing-common")
     return cells
 
 
-def _cell_name(levels: Mapping[str, str]) -> str:
-    return ", ".join(levels.values())
+def _cell_name(cell: CellAgreement) -> str:
+    return f"{', '.join(cell.levels.values())}: {cell.metric} [{cell.unit}]"
 
 
 def _answer(flipped: list[FlippedClass], found: Differences, cells: CellComparison | None) -> Answer:

@@ -16,6 +16,7 @@ from steelyard.cli.results.messages_facts import MESSAGES, NO_MESSAGES_FACTS, Me
 from steelyard.cli.results.packets_facts import NO_PACKETS_FACTS, PacketsFacts
 from steelyard.cli.streams import write_lines
 from steelyard.errors import UsageError
+from steelyard.record.importers.delimited import TIME_UNITS
 from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.interface import importer
 from steelyard.record.importers.reading import ReadOptions
@@ -227,7 +228,7 @@ def _options(form: str, table: TableOptions, unit: str) -> ReadOptions:
             raise UsageError(message)
     return ReadOptions(
         columns=mapping,
-        unit=unit,
+        unit=TIME_UNITS.get(unit, unit),
         workload=table.workload,
         wide=table.wide,
         rows=table.rows,

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 _UNIT: Final = re.compile(
     r"[\s_\[(.](?P<unit>ns|nsec|us|usec|\u00b5s|\u03bcs|ms|msec|s|sec)[\])\s]*\Z", re.IGNORECASE
 )
-_UNITS: Final = {"nsec": "ns", "usec": "us", "\u00b5s": "us", "\u03bcs": "us", "msec": "ms", "sec": "s"}
+TIME_UNITS: Final = {
+    **dict.fromkeys(("nsec", "nanosecond", "nanoseconds"), "ns"),
+    **dict.fromkeys(("usec", "\u00b5s", "\u03bcs", "microsecond", "microseconds"), "us"),
+    **dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+}
+"""Other names of units of time."""
 _LONGEST_WHOLE: Final = 9
 """Digits of a whole number: more would not fit into 32 bits."""
 
@@ -108,7 +114,7 @@ def split_heading(heading: str) -> tuple[str, str]:
     heading = heading.strip()
     matched = _UNIT.search(heading)
     name, unit = (heading[: matched.start()], matched["unit"].lower()) if matched else (heading, "")
-    return re.sub(r"[^a-z0-9]", "", name.lower()), _UNITS.get(unit, unit)
+    return re.sub(r"[^a-z0-9]", "", name.lower()), TIME_UNITS.get(unit, unit)
 
 
 def contradicted(name: str, stated: str, unit: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import bz2
 import codecs
 import decimal
+import gzip
+import io
 import lzma
 import zlib
 from abc import abstractmethod
@@ -15,9 +17,10 @@ from typing import TYPE_CHECKING, Final, NoReturn, overload
 from steelyard.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sized
+    from collections.abc import Callable, Iterable, Iterator, Sized
     from decimal import Decimal
     from pathlib import Path
+    from typing import IO
 
     import numpy as np
     import pyarrow as pa
@@ -40,9 +43,13 @@ LARGEST_EXPONENT: Final = 100
 """Numbers of more digits before or behind the point are damage: nothing measured is so large or small, and
 squares and products of such numbers would leave the range of doubles."""
 
-_GZIP: Final = b"\x1f\x8b"
-_PACKINGS: Final = {b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-"""Beginnings of files that were packed in another way."""
+_PACKINGS: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+"""Beginnings of packed files."""
+_OPENERS: Final[dict[str, Callable[[IO[bytes]], IO[bytes]]]] = {
+    "gzip": lambda file: gzip.GzipFile(fileobj=file),
+    "bz2": bz2.BZ2File,
+    "xz": lzma.LZMAFile,
+}
 _WIDE: Final = {
     "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
     "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
@@ -304,17 +311,9 @@ def unpacked(source: Source) -> Source:
         If the packing is damaged.
     """
     content = source.content
-    if content.startswith(_GZIP):
-        packed = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        try:
-            content = packed.decompress(content, _LARGEST)
-        except zlib.error as error:
-            source.refuse("", f"damaged gzip: {error}")
-        if not packed.eof:
-            source.refuse("", f"gzip that was cut off, or of more than {_LARGEST} bytes")
-    for begin, packing in _PACKINGS.items():
-        if content.startswith(begin):
-            content = _without_packing(source, packing)
+    packing = next((name for begin, name in _PACKINGS.items() if content.startswith(begin)), "")
+    if packing:
+        content = _without_packing(source, packing)
     # What a PowerShell redirects into a file is UTF-16.
     for form, marks in _WIDE.items():
         if content.startswith(marks):
@@ -326,22 +325,22 @@ def unpacked(source: Source) -> Source:
 
 
 def _without_packing(source: Source, packing: str) -> bytes:
-    reason = ""
+    """Give what was packed; packed files may stand one behind the other, as bgzip and pbzip2 write them."""
     try:
         if packing == "zstd":
             import pyarrow as pa  # noqa: PLC0415 - start-up time
 
             with pa.CompressedInputStream(pa.BufferReader(source.content), packing) as packed:
                 content = bytes(packed.read(_LARGEST + 1))
-            is_whole = len(content) <= _LARGEST
         else:
-            unpacker = bz2.BZ2Decompressor() if packing == "bz2" else lzma.LZMADecompressor()
-            content = unpacker.decompress(source.content, _LARGEST)
-            is_whole = unpacker.eof
-    except (OSError, ValueError, EOFError, lzma.LZMAError) as error:
-        reason = f"damaged {packing}: {error}"
-    if reason or not is_whole:
-        source.refuse("", reason or f"{packing} that was cut off, or of more than {_LARGEST} bytes")
+            with _OPENERS[packing](io.BytesIO(source.content)) as file:
+                content = file.read(_LARGEST + 1)
+    except EOFError:
+        source.refuse("", f"{packing} that was cut off")
+    except (OSError, ValueError, lzma.LZMAError, zlib.error) as error:
+        source.refuse("", f"damaged {packing}: {error}")
+    if len(content) > _LARGEST:
+        source.refuse("", f"{packing} of more than {_LARGEST} bytes")
     return content
 
 

@@ -16,6 +16,7 @@ from steelyard.record.importers.foreign import (
     to_nanoseconds,
 )
 from steelyard.record.importers.foreign_importer import ForeignImporter
+from steelyard.record.importers.harnesses.harness_values import ABSENT, NUMBERED, is_number, remark
 from steelyard.record.importers.json_node import Node, read_json
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ _DESCRIBING: Final = frozenset(
 )
 _RATES: Final = {"bytes_per_second": "bytes/s", "items_per_second": "items/s"}
 _OLD_AGGREGATES: Final = ("_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS")
+_REGISTERED: Final = ("family_index", "per_family_instance_index")
+"""Tell benchmarks apart that were registered under one name."""
 _FACTS: Final = (
     "date",
     "host_name",
@@ -75,8 +78,15 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     runs: dict[tuple[str, str], ForeignRun] = {}
     sections: dict[tuple[str, str], list[Section]] = {}
     counts: defaultdict[tuple[str, str], int] = defaultdict(int)
+    absent = 0
+    seen: defaultdict[str, dict[tuple[str, ...], None]] = defaultdict(dict)
     for entry in document.member("benchmarks").elements():
         name, aggregate = _name(entry)
+        numbers = [number for each in _REGISTERED if (number := entry.optional(each)) is not None]
+        known = seen[name]
+        known.setdefault(which := tuple(number.shown() for number in numbers))
+        if place := list(known).index(which):
+            name = f"{name} ({place + 1})"
         threads = entry.optional("threads")
         key = name, "1" if threads is None else str(threads.count())
         levels = {WORKLOAD: key[0], "threads": key[1]}
@@ -87,8 +97,11 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
         else:
             counts[key] += 1
             sections.setdefault(key, []).extend(_sections(entry, counts[key]))
+            absent += sum(_is_absent(node) for _, node in entry.members())
             runs.setdefault(key, ForeignRun(levels, sections[key]))
     found.runs = list(runs.values())
+    remark(found, NUMBERED, sum(len(known) - 1 for known in seen.values()))
+    remark(found, ABSENT, absent)
     found.notes += [
         f"{count} repetitions of `{name}` failed and have no value" for name, count in failed.items()
     ]
@@ -126,6 +139,11 @@ def _has_failed(entry: Node) -> bool:
     )
 
 
+def _is_absent(node: Node) -> bool:
+    """Tell whether there is no value: the tool divides by zero, and so do counters of the user."""
+    return isinstance(node.value, Decimal) and not node.value.is_finite()
+
+
 def _unit(entry: Node) -> str:
     unit = entry.member("time_unit")
     if unit.text() not in ("ns", "us", "ms", "s"):
@@ -137,10 +155,12 @@ def _sections(entry: Node, iteration: int) -> list[Section]:
     unit = _unit(entry)
     found = []
     for name, metric in _TIMES.items():
-        number = entry.member(name).number()
+        if _is_absent(entry.member(name)):
+            continue
+        number = entry.member(name).duration()
         found.append(Section(metric, "ns", to_nanoseconds(number, unit), iteration, printed=str(number)))
     for name, node in entry.members():
-        if name not in _DESCRIBING and isinstance(node.value, int | Decimal):
+        if name not in _DESCRIBING and is_number(node):
             number = node.number()
             unit_of = _RATES.get(name, "as counted")
             found.append(Section(name, unit_of, float(number), iteration, printed=str(number)))
@@ -152,7 +172,7 @@ def _aggregates(entry: Node, levels: dict[str, str], aggregate: str) -> list[Pub
     found = []
     for name, metric in _TIMES.items():
         node = entry.optional(name)
-        if node is None or aggregate in ("BigO", "RMS"):
+        if node is None or aggregate in ("BigO", "RMS") or _is_absent(node):
             continue
         number = node.number()
         if is_time and aggregate != "cv":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from steelyard.record.importers.foreign import (
@@ -14,6 +15,7 @@ from steelyard.record.importers.foreign import (
     to_nanoseconds,
 )
 from steelyard.record.importers.foreign_importer import Alternatives, ForeignImporter
+from steelyard.record.importers.harnesses.harness_values import NUMBERED, remark, with_parameters
 from steelyard.record.importers.json_node import Node, read_json
 
 if TYPE_CHECKING:
@@ -45,12 +47,17 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
     """
     del options
     found = ForeignFile("json", facts={"tool": "hyperfine"})
+    seen: Counter[tuple[tuple[str, str], ...]] = Counter()
     for result in read_json(source).member("results").elements():
         levels = {WORKLOAD: result.member("command").text()}
         if (parameters := result.optional("parameters")) is not None:
-            levels |= {name: value.shown() for name, value in parameters.members()}
+            levels = with_parameters(levels, ((name, value.shown()) for name, value in parameters.members()))
+        seen[key := tuple(levels.items())] += 1
+        if seen[key] > 1:  # what was prepared for each, say, is not in the file
+            levels[WORKLOAD] += f" ({seen[key]})"
         found.runs += _runs(result, levels)
         found.published += _published(result, levels)
+    remark(found, NUMBERED, seen.total() - len(seen))
     if any(each.metric == "cpu_user" for each in found.published):
         found.notes.append(
             "user and system times are means in the file; they are kept as published numbers, not as samples"

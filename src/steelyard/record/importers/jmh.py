@@ -16,6 +16,7 @@ from steelyard.record.importers.foreign import (
     to_nanoseconds,
 )
 from steelyard.record.importers.foreign_importer import ForeignImporter
+from steelyard.record.importers.harnesses.harness_values import with_parameters
 from steelyard.record.importers.json_node import Node, read_json
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _entry(entry: Node, found: ForeignFile, skipped: Counter[str]) -> None:
     threads = entry.optional("threads")
     levels["threads"] = "1" if threads is None else str(threads.count())
     if (parameters := entry.optional("params")) is not None:
-        levels |= {f"{name}": value.shown() for name, value in parameters.members()}
+        levels = with_parameters(levels, ((name, value.shown()) for name, value in parameters.members()))
     name = PRIMARY.get(mode, "time")
     primary = entry.member("primaryMetric")
     forks = _sections(name, primary, skipped)
@@ -87,7 +88,9 @@ def _sections(name: str, metric: Node, skipped: Counter[str]) -> list[list[Secti
                 if value is None:
                     skipped[name] += 1
                     continue
-                sections.append(_section(name, unit, value, iteration))
+                sections.append(section := _section(name, unit, value, iteration))
+                if section.unit == "ns" and value < 0:
+                    content.refuse("a time from 0")
         forks.append(sections)
     return forks
 

@@ -186,7 +186,10 @@ def _parsed(source: Source, text: str, first_line: int = 1, begin: int | None = 
         return Node(source, value, ""), end
     except json.JSONDecodeError as error:
         place = f"line {error.lineno + first_line - 1}, column {error.colno}"
-        source.refuse(place, f"not JSON: {error.msg}")
+        if error.msg == "Extra data" and text.lstrip().startswith(("{", "[")):
+            source.refuse(place, "another document begins here; give each one a file of its own")
+        is_cut = not text[error.pos :].strip() and text.strip()
+        source.refuse(place, f"not JSON: {error.msg}{'; it was cut off' if is_cut else ''}")
     except RecursionError:
         source.refuse("", "not JSON that can be read: nested too deeply")
     except (ValueError, InvalidOperation) as error:

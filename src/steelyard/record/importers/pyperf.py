@@ -82,15 +82,19 @@ def _sections(run: Node, unit: str) -> list[Section]:
             parts = pair.elements()
             if len(parts) != 2:  # noqa: PLR2004 - a pair
                 pair.refuse("a pair of loops and value")
-            found.append(_section(parts[1].number(), unit, iteration, WARM_UP))
+            found.append(_section(_value(parts[1], unit), unit, iteration, WARM_UP))
     if (values := run.optional("values")) is not None:
         found += [
-            _section(value.number(), unit, iteration, MEASURE)
+            _section(_value(value, unit), unit, iteration, MEASURE)
             for iteration, value in enumerate(values.elements(), start=len(found) + 1)
         ]
     if not found:
         run.refuse("a run with `values` or `warmups`")
     return found
+
+
+def _value(node: Node, unit: str) -> Decimal:
+    return node.number() if unit == "integer" else node.duration()
 
 
 def _section(number: Decimal, unit: str, iteration: int, phase: str) -> Section:

@@ -14,6 +14,7 @@ from steelyard.record.importers.foreign import (
     to_nanoseconds,
 )
 from steelyard.record.importers.foreign_importer import ForeignImporter
+from steelyard.record.importers.harnesses.harness_values import with_parameters
 from steelyard.record.importers.json_node import Node, read_json
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _levels(benchmark: Node) -> dict[str, str]:
     levels = {WORKLOAD: name}
     parameters, label = benchmark.optional("params"), benchmark.optional("param")
     if parameters is not None:
-        levels |= {key: value.shown() for key, value in parameters.members()}
+        levels = with_parameters(levels, ((key, value.shown()) for key, value in parameters.members()))
     if label is not None and parameters is not None and len(levels) > 1:
         levels[WORKLOAD] = name.removesuffix(f"[{label.shown()}]") or name
     return levels

@@ -32,6 +32,7 @@ from steelyard.record.importers.foreign import (
     ForeignFile,
     ForeignRun,
     Section,
+    in_line,
     to_nanoseconds,
 )
 from steelyard.record.importers.foreign_importer import ForeignImporter
@@ -119,7 +120,7 @@ def _read_columns(
     """Read a table by column, where it is as plain as most are; else give nothing."""
     first = text.readline().removeprefix(_BYTE_ORDER_MARK)
     is_plain = not (options.wide or options.comment or options.missing or options.decimal != ".")
-    if not (is_plain and first.endswith(b"\n") and first.strip() and first.isascii()):
+    if not (is_plain and first.endswith(b"\n") and first.strip() and first.isascii()) or b"\0" in first:
         return None
     line = first.decode().rstrip("\r\n")
     delimiter = delimiter_of(line)
@@ -363,7 +364,7 @@ class _Reader:
         if number is None and _is_decimal_comma(text):
             self._hints["`--decimal ,` reads decimal commas"] = None
         elif number is None:
-            self._hints[f"`--missing {shlex.quote(text[:40])}` leaves such values out"] = None
+            self._hints[f"`--missing {shlex.quote(in_line(text[:40]))}` leaves such values out"] = None
         least = " from 0" if self._options.unit in DECIMAL_EXPONENTS else ""
         yield f"value is `{text[:40]}`; expected a number{least}"
 

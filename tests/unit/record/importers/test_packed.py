@@ -33,6 +33,13 @@ def test_packed_files_are_unpacked_and_cut_ones_refused(packing: str) -> None:
         unpacked(source(PACKED[packing][:-12]))
 
 
+@pytest.mark.parametrize("packing", PACKED)
+def test_packed_files_one_behind_the_other_are_all_read(packing: str) -> None:
+    assert unpacked(source(PACKED[packing] * 3)).content == TEXT * 3
+    with pytest.raises(DataError, match=rf"damaged {packing}|{packing} that was cut off"):
+        unpacked(source((PACKED[packing] * 2)[:-12]))
+
+
 @pytest.mark.parametrize("form", ["utf-8-sig", "utf-16", "utf-32"])
 def test_characters_of_any_width_are_read(form: str) -> None:
     assert unpacked(source(TEXT.decode().encode(form))).content == TEXT

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FAILED: Final = "benchmarks that failed, left out"
 ABSENT: Final = "values that are not finite, left out"
 SKIPPED: Final = "benchmarks and tests that were not run"
+NUMBERED: Final = "benchmarks that have the name of one before them in the file, numbered"
 MEANS: Final = "means that the tool computed, one a process, whose samples are not in the file"
 MEDIANS: Final = "medians that the tool computed, one a process, whose samples are not in the file"
 PUBLISHED: Final = "numbers that the tool computed, kept as published, not taken as samples"

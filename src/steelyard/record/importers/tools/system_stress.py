@@ -121,6 +121,8 @@ _INTERVAL_METRICS: Final = {
     "err/s": "errors_per_s",
     "reconn/s": "reconnects_per_s",
 }
+_UNITS_OF_INTERVAL: Final = {"err/s": "errors/s", "reconn/s": "reconnects/s"}
+"""Of both, more is worse."""
 _QUERIES: Final = ("reads_per_s", "writes_per_s", "other_queries_per_s")
 _SHOWN: Final = {
     "events/s (eps)": ("events_per_s_total", "1/s"),
@@ -224,7 +226,7 @@ def _interval(source: Source, line: int, run: Summary, text: str, iteration: int
             run.value(
                 _INTERVAL_METRICS.get(name, name.replace("/s", "_per_s")),
                 number,
-                size.strip() or "1/s",
+                size.strip() or _UNITS_OF_INTERVAL.get(name, "1/s"),
                 iteration,
             )
 

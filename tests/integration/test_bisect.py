@@ -116,6 +116,7 @@ def test_ends_that_do_not_differ_are_said(made: MadeRepository, capsys: pytest.C
     [
         (["HEAD", "HEAD~3", "--", "./program"], 2, "contains no commit that `HEAD` lacks"),
         (["HEAD~3", "HEAD"], 2, "needs a command"),
+        (["HEAD~3", "HEAD", "--budget", "5s"], 2, "unknown option `--budget`"),
         (["HEAD~3", "HEAD", "--confidence", "30%", "--", "./program"], 2, "--confidence"),
         (["HEAD~3", "HEAD", "--metric", "reported", "--", "./program"], 2, "allowed: `wall`"),
         (["HEAD~3", "HEAD", "--minutes", "0", "--", "./program"], 2, "--minutes"),

@@ -119,6 +119,8 @@ def test_what_was_found_is_noted_and_followed(
     assert f"slower at `{short}` (after `{made.git('rev-parse', '--short=9', 'main')}`)" in text
     assert "slower now than before: ./program, wall time" in text
     # The folder says the same as the note.
+    began = json.loads((made.folder / "result/provenance.json").read_text())["sessions"][0]["begun_utc"]
+    assert f"\"at\":\"{began}\"" in made.git("notes", "--ref=steelyard", "show", "HEAD")
     assert execute(["history", "result"]) == 1
     assert capsys.readouterr().out == text
     # Files that are not committed have no commit to hold a note.

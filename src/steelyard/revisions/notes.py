@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import tempfile
+from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import DataError
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 
 REF: Final = "steelyard"
 """Of the notes: ``git push origin refs/notes/steelyard`` shares them."""
+_NAME: Final = f"refs/notes/{REF}"
 MOST_BYTES: Final = 10_000_000
+_DAMAGED: Final = "`git fsck` names what is damaged"
 _LOCK: Final = "steelyard-notes.lock"
 
 
@@ -52,27 +56,51 @@ def add_note(repository: Repository, commit: str, line: str) -> None:
 
 
 def read_notes(repository: Repository) -> Iterator[tuple[str, str]]:
-    """Give the notes, each with the commit that it is about.
+    """Give the notes, each with the commit that it is about; none where there is no reference.
 
     Raises
     ------
     DataError
-        If one cannot be read, or is too large.
+        If one, or the reference, cannot be read, or one is too large.
     """
-    listed = run_git(repository.root, ["ls-tree", "-r", "-l", "-z", f"refs/notes/{REF}"])
-    for entry in listed.stdout.split("\0") if listed.returncode == 0 else []:
+    found = run_git(repository.root, ["for-each-ref", _NAME])
+    if not found.stdout and not found.stderr:
+        return
+    notes: dict[str, str] = {}
+    for entry in _read(repository, "ls-tree", "-r", "-l", "-z", _NAME).split("\0"):
         facts, _, path = entry.partition("\t")
         if not path:
             continue
         _, _, note, size = facts.split()
         commit = path.replace("/", "")  # many notes are in folders by the first digits
-        if not size.isdecimal() or int(size) > MOST_BYTES:
+        if size.isdecimal() and int(size) > MOST_BYTES:  # Git has no size of what is missing
             message = f"the note of `{commit}` has more than {MOST_BYTES} bytes"
             raise DataError(message, hint=f"git notes --ref={REF} remove {commit}")
-        yield commit, repository.ask("cat-file", "blob", note)
+        notes[commit] = note
+    # One process: thousands of notes would take as many.
+    given = "".join(f"{note}\n" for note in notes.values()).encode()
+    content = BytesIO(os.fsencode(_read(repository, "cat-file", "--batch", given=given)))
+    for commit in notes:
+        match content.readline().split():
+            case [_, _, size]:
+                yield commit, os.fsdecode(content.read(int(size)))
+                content.read(1)
+            case _:
+                message = f"cannot read the note of `{commit}`: it is missing"
+                raise DataError(message, hint=_DAMAGED, code="data.git")
+
+
+def _read(repository: Repository, *arguments: str, given: bytes = b"") -> str:
+    """Give what Git says of the notes."""
+    done = run_git(repository.root, arguments, given=given)
+    if done.returncode != 0:
+        message = f"cannot read `{_NAME}`: {' '.join(done.stderr.split())}"
+        raise DataError(message, hint=_DAMAGED, code="data.git")
+    return done.stdout
 
 
 def trees_before(repository: Repository, commit: str = "HEAD") -> dict[str, int]:
     """Give the trees of a commit and of all before it, numbered from the oldest."""
-    trees = repository.ask("log", "--topo-order", "--reverse", "--no-show-signature", "--format=%T", commit)
+    found = repository.commit(commit).id
+    trees = repository.ask("log", "--topo-order", "--reverse", "--no-show-signature", "--format=%T", found)
     return {tree: place for place, tree in enumerate(trees.split("\n"))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 WORKING_TREE: Final = "."
 """In place of a revision: the files as they are, changes that are not committed included."""
 SHORT_DIGITS: Final = 9
+_SHOWN_WORDS: Final = 60
 _LIKE_GIT: Final = frozenset(
     (
         *("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX", "GIT_COMMON_DIR"),
@@ -97,6 +99,8 @@ class Repository:
             hint = "go into the repository whose revisions are to be compared"
             if self._try("rev-parse", "--is-bare-repository") == "true":
                 hint = "the repository is bare: `git worktree add FOLDER`, and go there"
+            elif "safe.directory" in said:
+                hint = "if you trust its owner, call what Git names"
             raise UsageError(message, hint=hint)
         self.root = Path(done.stdout.removesuffix("\n"))
         self.below = Path(self.ask("rev-parse", "--show-prefix") or ".")
@@ -128,9 +132,13 @@ class Repository:
         if asked == WORKING_TREE:
             return self._working_tree()
         # The name stands behind the end of options: it may begin with a hyphen.
-        found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", f"{asked}^{{commit}}")
-        if not found:
-            message = f"there is no revision `{asked}` in `{self.root}`"
+        name = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{asked}^{{commit}}"]
+        done = run_git(self._folder, name)
+        found = done.stdout.strip()
+        if done.returncode != 0 or not found:
+            # Of what is not there Git says nothing; of what it cannot read, or finds twice, it does.
+            said = " ".join(done.stderr.split()[:_SHOWN_WORDS])
+            message = f"there is no revision `{asked}` in `{self.root}`" + (f": {said}" if said else "")
             hint = "`git log --oneline` lists revisions"
             if self.is_shallow:
                 hint = "the repository is a shallow clone: `git fetch --unshallow` brings the rest"
@@ -219,18 +227,23 @@ def as_text(subject: str) -> str:
 
 
 def run_git(
-    folder: Path, arguments: Sequence[str], environment: Mapping[str, str] | None = None
+    folder: Path,
+    arguments: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    given: bytes = b"",
 ) -> subprocess.CompletedProcess[str]:
     """Let Git work in a folder, whatever hook this process was started by."""
     command = ["git", "-C", str(folder), *arguments]
-    return subprocess.run(
+    done = subprocess.run(
         command,
         env={**outside_hooks(), "LC_ALL": "C.UTF-8", **(environment or {})},
-        stdin=subprocess.DEVNULL,
+        input=given,
         capture_output=True,
-        text=True,
-        errors="surrogateescape",
         check=False,
+    )
+    # Python's text would take a carriage return, such as one inside a subject, for the end of a line.
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr)
     )
 
 

@@ -91,8 +91,8 @@ def test_ends_between_which_nothing_lies_are_refused(
 
 
 def test_subjects_may_hold_anything(made: MadeRepository) -> None:
-    made.commit("tab\t <b> \x1f and more", main="6")
-    assert subjects(made, "main~1", "main") == ["tab\t <b> \x1f and more"]
+    made.commit("tab\t <b> \r \x1f and more", main="6")
+    assert subjects(made, "main~1", "main") == ["tab\t <b> \r \x1f and more"]
     head = made.git("cat-file", "commit", "main").rpartition("\n\n")[0]
     done = subprocess.run(
         ["git", "-C", str(made.folder), "hash-object", "-t", "commit", "-w", "--stdin"],

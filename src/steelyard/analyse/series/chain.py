@@ -300,9 +300,11 @@ class Chain:
         """Give degrees of freedom of differences (Satterthwaite, Biometrics Bulletin 2, 110, 1946)."""
         freedoms, variances = self._equations.freedoms, self._equations.variances
         if self._equations.is_path:
-            sums = np.concatenate([[0.0], np.cumsum(variances)])
-            squares = np.concatenate([[0.0], np.cumsum(variances**2 / freedoms)])
-            return np.asarray((sums[last] - sums[before]) ** 2 / (squares[last] - squares[before]))
+            # From the last on: of a difference of sums, a small variance behind a large one leaves nothing.
+            sums, squares = (
+                np.cumsum(each[:last][::-1])[::-1] for each in (variances, variances**2 / freedoms)
+            )
+            return np.asarray(sums[before] ** 2 / squares[before])
         if len(self.levels) > _EXACT_FREEDOM:
             return np.full(before.size, freedoms.min())
         # Of a unit that flows from one revision to the other, the part that each link carries.

@@ -22,6 +22,7 @@ from steelyard.cli.figure_note import note_missing_figures
 from steelyard.cli.interruption import interruptible
 from steelyard.cli.measuring.compare import RESULTS
 from steelyard.cli.measuring.revisions import build_cache, tell_of_build
+from steelyard.errors import UsageError
 from steelyard.interruption import INTERRUPTED
 from steelyard.record.clock import now_utc
 from steelyard.record.folder_lock import default_result
@@ -194,6 +195,9 @@ def bisect(
 
     steelyard bisect main~200 main --first-parent --minutes 60 --build 'cargo build -r' -- target/release/app
     """
+    if command and command[0].startswith("-"):
+        message = f"unknown option `{command[0]}`"
+        raise UsageError(message, hint="steelyard bisect --help")
     question = Question(
         # One word in quotes is a command, as `compare` takes it.
         split_words(command[0]) if len(command) == 1 and not around.shell else command,

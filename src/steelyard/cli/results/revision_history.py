@@ -14,7 +14,13 @@ from steelyard.cli.streams import write_lines
 from steelyard.errors import AnalysisError, DataError, UsageError
 from steelyard.revisions.notes import read_notes, trees_before
 from steelyard.revisions.repository import SHORT_DIGITS, Repository
-from steelyard.studies.comparison.links import compares_revisions, parse_links, read_links, series_of
+from steelyard.studies.comparison.links import (
+    compares_revisions,
+    each_once,
+    parse_links,
+    read_links,
+    series_of,
+)
 from steelyard.studies.comparison.revision_history import called, document_of, followed, lines_of
 
 if TYPE_CHECKING:
@@ -61,13 +67,17 @@ def _noted_jobs() -> tuple[list[Links], dict[str, int], Path]:
     jobs: list[Links] = []
     others = 0
     for commit, text in read_notes(repository):
-        for job in parse_links(text, f"note of {commit[:SHORT_DIGITS]}"):
+        repair = f"git notes --ref=steelyard edit {commit}"
+        for job in parse_links(text, f"note of {commit[:SHORT_DIGITS]}", repair):
             if job.baseline.tree in places and job.contender.tree in places:
                 jobs.append(job)
             else:
                 others += 1
     if others:
-        sys.stderr.write(f"left out: {others} notes about revisions that are not in the history of HEAD\n")
+        more = ": `git fetch --unshallow` brings the rest of it" if repository.is_shallow else ""
+        sys.stderr.write(
+            f"left out: {others} jobs about revisions that are not in the history of HEAD{more}\n"
+        )
     return jobs, places, repository.root
 
 
@@ -120,13 +130,16 @@ def revision_history(places: Sequence[Path], asked: Asked, *, from_notes: bool) 
     else:
         jobs, order = [job for place in places for job in read_links(place)], None
         folder = places[-1].absolute().parent
-    jobs = sorted((job for job in jobs if not metrics or job.metric in metrics), key=lambda job: job.at)
+    wanted = each_once([job for job in jobs if not metrics or job.metric in metrics])
+    jobs = sorted(wanted, key=lambda job: job.at)
     series = series_of(jobs, order)
     if not series:
         message = "no job compares two revisions of different files" + (
             f" by {', '.join(f'`{name}`' for name in metrics)}" if metrics else ""
         )
         hint = "steelyard bench --rev HEAD~1 --rev HEAD --note, after each commit"
+        if from_notes and not jobs:
+            hint += "; `git fetch origin refs/notes/steelyard:refs/notes/steelyard` brings notes of others"
         raise AnalysisError(message, hint=hint, code="analysis.one-result")
     names = [[revision.short for revision in each.revisions] for each in series]
     known_as = _names_by_commit(jobs, series)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from steelyard.errors import unwritable
+from steelyard.record.provenance import read_provenance
 from steelyard.report.tables import markdown_text
 from steelyard.run.machine.host import read_fingerprint
 from steelyard.studies.comparison.claim import percent
@@ -102,7 +103,9 @@ def to_links(found: Comparison) -> str:
     from steelyard.studies.comparison.links import links_of  # noqa: PLC0415 - start-up time
 
     host = read_fingerprint().cpu_model or ""
-    return "".join(each.as_line() for each in links_of(found, host))
+    # A comparison that goes on is the same job.
+    began = None if found.result is None else read_provenance(found.result).sessions[0].begun_utc
+    return "".join(each.as_line() for each in links_of(found, host, began))
 
 
 _WRITERS: Final[dict[Form, Callable[[Comparison], str]]] = {

@@ -210,8 +210,17 @@ def read_links(path: Path) -> list[Links]:
     return links
 
 
-def parse_links(text: str, where: str) -> Iterator[Links]:
+def parse_links(text: str, where: str, repair: str = "restore it") -> Iterator[Links]:
     """Read links, one on each line; empty lines are skipped.
+
+    Parameters
+    ----------
+    text : str
+        The lines.
+    where : str
+        What contains them.
+    repair : str
+        What to do about a line that is none.
 
     Raises
     ------
@@ -229,7 +238,18 @@ def parse_links(text: str, where: str) -> Iterator[Links]:
             message = (
                 f"cannot read line {number} of `{where}`: {f'`{place}`: ' if place else ''}{first['msg']}"
             )
-            raise DataError(message, hint=f"each line is a document of schema {SCHEMA}") from error
+            raise DataError(message, hint=f"each line is a document of schema {SCHEMA}: {repair}") from error
+
+
+def each_once(jobs: Sequence[Links]) -> list[Links]:
+    """Give every job once: one that went on has written down again what it knew before."""
+    found: dict[tuple[object, ...], Links] = {}
+    for job in jobs:
+        key = (job.at, job.host, job.metric, job.is_mean, job.baseline.commit, job.contender.commit)
+        found[key] = max(
+            found.get(key, job), job, key=lambda each: sum(one.freedom for one in each.benchmarks)
+        )
+    return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +319,9 @@ def _ordered(jobs: Sequence[Links], places: Mapping[str, int] | None) -> dict[st
     seen: dict[str, Revision] = {}
     for job in jobs:
         for revision in (job.baseline, job.contender):
-            seen.setdefault(revision.tree, revision)
+            # What was taken back is as new as the commit that did so.
+            seen[revision.tree] = max(
+                seen.get(revision.tree, revision), revision, key=lambda each: each.committed_s
+            )
     key = (lambda each: places[each.tree]) if places else (lambda each: each.committed_s)
     return {each.tree: each for each in sorted(seen.values(), key=key)}

@@ -210,3 +210,11 @@ def test_the_covariance_of_a_path_is_that_of_the_equations() -> None:
     assert path.levels == pytest.approx(other.levels)
     assert path.own_errors == pytest.approx([0.0, *[link.standard_error for link in links]], rel=0.5)
     assert path.own_errors == pytest.approx(other.own_errors)
+
+
+def test_a_precise_link_behind_a_noisy_one_keeps_its_degrees_of_freedom() -> None:
+    """A peak of memory that is the same in all runs, after one that was not."""
+    noisy = Link(0, 1, 0.0, 0.02, 9)
+    path = Chain.of(3, [noisy, Link(1, 2, 0.001, 0.0, 9)]).windows_to(2, 0.95)
+    other = Chain.of(3, [Link(1, 2, 0.001, 0.0, 9), noisy]).windows_to(2, 0.95)
+    assert [each.half for each in path] == pytest.approx([each.half for each in other])

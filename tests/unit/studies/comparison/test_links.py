@@ -241,7 +241,7 @@ def test_notes_are_read_in_the_order_of_the_history(
     assert execute(["history", "--notes"]) == 1
     told = capsys.readouterr()
     assert f"slower at `{commits[3][:9]}` (after `{commits[2][:9]}`)" in told.out
-    assert "left out: 1 notes about revisions that are not in the history of HEAD" in told.err
+    assert "left out: 1 jobs about revisions that are not in the history of HEAD" in told.err
     made.git("notes", "--ref=steelyard", "append", "-m", "not a link", commits[1])
     assert execute(["history", "--notes"]) == 5
     assert f"note of {commits[1][:9]}" in capsys.readouterr().err
@@ -280,3 +280,83 @@ def test_a_note_that_cannot_be_written_is_said_and_a_huge_one_refused(tmp_path: 
     made.git("notes", "--ref=steelyard", "add", "-F", "huge", commit)
     with pytest.raises(DataError, match="more than 10000000 bytes"):
         list(read_notes(repository))
+
+
+@pytest.mark.parametrize("damage", ["garbage", "no tree", "absent"])
+def test_notes_that_cannot_be_read_are_not_none(
+    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = MadeRepository(tmp_path)
+    commit = made.commit("c", file="1")
+    monkeypatch.chdir(tmp_path)
+    reference = tmp_path / ".git/refs/notes/steelyard"
+    reference.parent.mkdir()
+    if damage == "garbage":
+        reference.write_text("garbage\n")
+    elif damage == "no tree":
+        made.git("update-ref", "refs/notes/steelyard", made.git("rev-parse", "HEAD:file"))
+    else:
+        add_note(Repository(tmp_path), commit, job(0, 1))
+        note = made.git("notes", "--ref=steelyard", "list", commit)
+        (tmp_path / ".git/objects" / note[:2] / note[2:]).unlink()
+    assert execute(["history", "--notes"]) == 5
+    told = capsys.readouterr().err
+    assert "cannot read" in told
+    assert "git fsck" in told
+
+
+def test_a_note_is_repaired_by_the_command_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = MadeRepository(tmp_path)
+    commit = made.commit("c", file="1")
+    monkeypatch.chdir(tmp_path)
+    add_note(Repository(tmp_path), commit, "é\r not a link")
+    assert dict(read_notes(Repository(tmp_path))) == {commit: "é\r not a link\n"}
+    assert execute(["history", "--notes"]) == 5
+    assert f"git notes --ref=steelyard edit {commit}" in capsys.readouterr().err
+
+
+def test_what_a_shallow_clone_lacks_is_fetched_by_the_command_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = MadeRepository(tmp_path / "whole")
+    commits = [made.commit(f"c{number}", file=str(number)) for number in range(2)]
+    trees = [Repository(made.folder).commit(each).tree for each in commits]
+    sides = [revision(place) | {"commit": commits[place], "tree": trees[place]} for place in range(2)]
+    document = json.loads(job(0, 1)) | {"baseline": sides[0], "contender": sides[1]}
+    add_note(Repository(made.folder), commits[1], json.dumps(document))
+    made.git("clone", "--quiet", "--depth=1", f"file://{made.folder}", str(tmp_path / "clone"))
+    monkeypatch.chdir(tmp_path / "clone")
+    for fetched in ("refs/notes/steelyard:refs/notes/steelyard", "--unshallow"):
+        assert execute(["history", "--notes"]) == 6
+        assert f"`git fetch {'origin ' if 'refs' in fetched else ''}{fetched}`" in capsys.readouterr().err
+        made.git(
+            "-C", str(tmp_path / "clone"), "fetch", "--quiet", *(["origin"] * ("refs" in fetched)), fetched
+        )
+    assert execute(["history", "--notes"]) == 0
+
+
+def test_a_job_that_went_on_counts_once(slow: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = slow.read_text()
+    last = json.loads(text.splitlines()[0])
+    for each in last["benchmarks"]:
+        each["freedom"] = 10
+    assert execute(["history", str(slow), "--json"]) == 1
+    once = capsys.readouterr().out
+    # Before it went on, and a copy of all of it.
+    slow.write_text(json.dumps(last) + "\n" + text + text)
+    assert execute(["history", str(slow), "--json"]) == 1
+    assert capsys.readouterr().out == once
+
+
+def test_a_change_that_was_taken_back_is_none_of_the_newest_revision(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The third commit has the files of the first."""
+    undone = json.loads(job(1, 2, -0.1))
+    undone["contender"]["tree"] = revision(0)["tree"]
+    path = tmp_path / "links.jsonl"
+    path.write_text(f"{job(0, 1, 0.1)}\n{json.dumps(undone)}\n")
+    assert execute(["history", str(path)]) == 0
+    assert f"faster at `{short(2)}` (after `{short(1)}`)" in capsys.readouterr().out

@@ -56,22 +56,25 @@ from distributed import Status
 def dask_setup(worker):
     worker.status = Status.paused
 """
-LOSES_THE_VALUES = """
+FAILS = """
 from steelyard.analyse.mapping import dask_cluster
 
-class Lost:
+def recurse():
+    recurse()
+
+class Failing:
     def __init__(self, task):
         self.name = task.name
 
     def compute(self):
-        raise FileNotFoundError(2, "no values here")
+        {how}
 
     def needed_bytes(self):
         return 0
 
 def dask_setup(worker):
     perform = dask_cluster._perform
-    dask_cluster._perform = lambda task, folder: perform(Lost(task), folder)
+    dask_cluster._perform = lambda task, folder: perform(Failing(task), folder)
 """
 
 
@@ -119,6 +122,14 @@ def environment() -> dict[str, str]:
 def analyse(result: Path, on: str) -> subprocess.CompletedProcess[str]:
     words = command(result, on)
     return subprocess.run(words, capture_output=True, text=True, check=False, env=environment(), timeout=240)
+
+
+def analyse_where_it_fails(
+    result: Path, address: str, folder: Path, how: str
+) -> subprocess.CompletedProcess[str]:
+    (folder / "fails.py").write_text(FAILS.format(how=how), encoding="utf-8")
+    with worker(address, folder, "--preload", str(folder / "fails.py")), waiting_for(address, 1):
+        return analyse(result, f"dask:{address}")
 
 
 def require_refused(done: subprocess.CompletedProcess[str], result: Path, code: int, *said: str) -> None:
@@ -348,10 +359,16 @@ class TestWithDask:
     def test_a_file_that_a_worker_cannot_read_is_named_with_the_worker(
         self, result: Path, address: str, tmp_path: Path
     ) -> None:
-        (tmp_path / "loses.py").write_text(LOSES_THE_VALUES, encoding="utf-8")
-        with worker(address, tmp_path, "--preload", str(tmp_path / "loses.py")), waiting_for(address, 1):
-            done = analyse(result, f"dask:{address}")
+        done = analyse_where_it_fails(
+            result, address, tmp_path, 'raise FileNotFoundError(2, "no values here")'
+        )
         require_refused(done, result, 5, f"`{socket.gethostname()}` fails at cell", "no values here")
+
+    def test_an_error_that_is_too_deep_to_be_pickled_is_waited_for_no_longer_than_any(
+        self, result: Path, address: str, tmp_path: Path
+    ) -> None:
+        done = analyse_where_it_fails(result, address, tmp_path, "recurse()")
+        require_refused(done, result, 70, "a bug in steelyard: RecursionError: maximum recursion depth")
 
     @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
     def test_an_interrupted_analysis_writes_nothing(

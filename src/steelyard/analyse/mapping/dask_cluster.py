@@ -7,6 +7,7 @@ import logging
 import platform
 import sys
 import time
+import traceback
 from concurrent.futures import wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -55,6 +56,8 @@ _STRANGE: Final = (
 )
 """What an address that is none, or somebody else's answer, makes of a connection."""
 _LOOK_S: Final = 2.0
+_DEEPEST_FRAMES: Final = 50
+"""Frames of an error that are sent: the client waits for ever for one that is too deep to be pickled."""
 _WORKER_BYTES: Final = 300 << 20
 """What a worker takes before it reads anything: Python, NumPy, polars, Dask."""
 
@@ -117,6 +120,11 @@ def _perform(task: CellTask[Found], folder: _Folder) -> Found:
     except OSError as error:  # of the worker, which is not to be taken for one of the connection
         problem = f"`{platform.node()}` fails at {task.name}: {error}"
         raise _unfit(problem) from error
+    except Exception as error:
+        if len(frames := traceback.extract_tb(error.__traceback__)) > _DEEPEST_FRAMES:
+            error.add_note("".join(traceback.format_list(frames[-_DEEPEST_FRAMES:])))
+            raise error.with_traceback(None) from error.__cause__
+        raise
 
 
 def _too_large(task: CellTask[object], reason: str) -> AnalysisError:

@@ -50,7 +50,7 @@ for program in flock setsid find tail taskset; do
   command -v "$program" > /dev/null || { echo "$program is not installed" >&2; exit 1; }
 done
 mkdir -p -- "$root/placed" && cd -- "$root/placed" || exit 1
-echo "$mark"
+printf '\n%s\n' "$mark"
 is_over() { flock -n -E 100 9 9>> "$1/alive"; case $? in 0) ;; 100) return 1 ;; *) exit 1 ;; esac; }
 while IFS= read -r line; do
   verb=${line%% *}; part=${line#* }

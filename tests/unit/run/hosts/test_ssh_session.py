@@ -85,6 +85,17 @@ def test_a_part_goes_on_without_the_connection_and_is_found_again(host: FleetHos
     assert not there.parent.exists()
 
 
+@pytest.mark.parametrize("said", [r"welcome\n", "no end of a line"])
+def test_what_a_shell_says_at_login_is_passed_over(
+    host: FleetHost, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_for_ssh(tmp_path, f"printf '{said}'\n{LOCAL}", monkeypatch)
+    monkeypatch.setattr(ssh_session, "ANSWER_S", 2.0)
+    monkeypatch.setattr(ssh_session, "CONNECT_S", 2)
+    with Session(host, "~/key") as session:
+        assert session.ask("version") == ["steelyard 1.2.3"]
+
+
 def test_a_part_that_nobody_began_never_begins(host: FleetHost, there: Path) -> None:
     """Its submitter was killed: what is still on its way must not begin what is placed again."""
     with Session(host, "~/a b/key") as session:

@@ -12,7 +12,7 @@ import pytest
 
 from fixtures.drawn_charts import CHARTS, SHAPES, Data, drawn, figure_of, labels_that_meet, marks_outside
 from steelyard.report import charts
-from steelyard.report.charts.parts import LETTER_WIDTH, ROW_NAMES, letters_of
+from steelyard.report.charts.parts import FIGURE_WIDTH, LETTER_WIDTH, ROW_NAMES, letters_of
 from steelyard.report.drawing.figures import file_spec
 
 
@@ -68,11 +68,14 @@ def test_the_clocks_differ_by_what_an_axis_says() -> None:
 @pytest.mark.parametrize("letter", ["e\u0301", "快", "W"])
 def test_a_name_is_broken_between_letters_and_loses_its_middle_alone(letter: str) -> None:
     """An accent belongs to its letter; a letter of an ideographic script is as wide as two."""
-    spec = file_spec(figure_of("costs", Data((f"first {letter * 80} last", "plain"), (3.0, 4.0))))
+    spec: dict[str, Any] = file_spec(
+        figure_of("costs", Data((f"first {letter * 80} last", "plain"), (3.0, 4.0)))
+    )
     lines = next(text for text in label_lines(drawn(spec)) if "first" in text[0])
     assert not any(unicodedata.combining(line[0]) for line in lines)
     assert lines[-1].endswith("last")
-    assert max(map(letters_of, lines)) <= ROW_NAMES * 820 / LETTER_WIDTH + 1
+    (width,) = (each["value"] for each in spec["params"] if each["name"] == FIGURE_WIDTH)
+    assert max(map(letters_of, lines)) <= ROW_NAMES * width / LETTER_WIDTH
 
 
 def label_lines(scene: dict[str, Any]) -> list[list[str]]:

@@ -114,6 +114,20 @@ def test_on_a_small_phone_nothing_is_cut_off_and_no_words_meet(phone: Tab) -> No
     assert phone.evaluate(MEETING) == []
 
 
+@pytest.mark.slow("all charts are drawn")
+@pytest.mark.timeout(120)
+def test_at_the_width_of_a_report_no_figure_is_wider_than_its_place(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("screen")
+    (folder / "page.html").write_text(render_html(PAGE), encoding="utf-8")
+    with tab((folder / "page.html").as_uri(), tmp_path_factory.mktemp("profile"), height=900) as opened:
+        opened.wait_for("document.querySelector('[data-charts=drawn]') !== null")
+        assert opened.evaluate(WIDER) == []
+        assert opened.evaluate(CUT_OFF) == []
+        assert opened.evaluate(MEETING) == []
+
+
 @pytest.mark.slow("it is one of those")
 @pytest.mark.timeout(120)
 def test_a_forest_of_200_rows_stays_a_picture(column: Tab) -> None:

@@ -14,12 +14,14 @@ from scipy import stats
 from steelyard.analyse.intervals.estimate import interval
 from steelyard.cli import execute
 from steelyard.model.finding import read_findings
+from steelyard.report.page import Prose
 from steelyard.share.verify import verify
 from steelyard.studies.imported.analysis import analyse
 from steelyard.studies.imported.report.page import build
 
 if TYPE_CHECKING:
     from steelyard.model import FindingSet
+    from steelyard.report.sentence import Statement
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests/golden/importers"
@@ -229,6 +231,26 @@ def test_one_run_is_marked_and_a_dependent_series_gets_its_effective_size(tmp_pa
     assert cell.estimates["mean"].method == "wider, of iterations"
     assert cell.estimates["mean"].guaranteed is False
     assert "one run" in cell.warnings[0]
+
+
+def test_the_sentence_of_a_comparison_names_the_program(tmp_path: Path) -> None:
+    """Of several programs with the same two settings, nobody could tell which sentence is about which."""
+    rows = [
+        f"{program},{setting},{run},{1000 + 300 * (setting == 'new') + 7 * run}"
+        for program in ("sort", "parse")
+        for setting in ("old", "new")
+        for run in range(6)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["program,setting,run,value", *rows]), encoding="utf-8")
+    columns = ("workload=program", "setting=setting", "run=run", "value=value")
+    options = [word for column in columns for word in ("--column", column)]
+    analysed(tmp_path / "r", "csv", str(tmp_path / "t.csv"), *options, "--unit", "ns")
+    said = [one.text for block in build(tmp_path / "r").sections[1].blocks for one in statements_of(block)]
+    assert [text.partition(" is slower against old")[0] for text in said] == ["sort: new", "parse: new"]
+
+
+def statements_of(block: object) -> tuple[Statement, ...]:
+    return block.statements if isinstance(block, Prose) else ()
 
 
 def test_one_value_constants_and_zeros_get_a_clear_answer(tmp_path: Path) -> None:

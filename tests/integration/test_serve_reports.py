@@ -134,6 +134,17 @@ def test_scripts_of_this_version_draw_a_report(browser: Browser, server: Served,
     page.close()
 
 
+def test_a_report_that_is_not_there_is_said_and_not_framed(server: Served, result: str, own: Path) -> None:
+    hidden = (own / "report.html").rename(own / "elsewhere.html")
+    try:
+        answer = asked(server.port, f"{result}/report")
+    finally:
+        hidden.rename(own / "report.html")
+    assert answer.status != 200
+    assert "report.html` does not exist" in re.sub("</?code>", "`", answer.body.decode())
+    assert "<iframe" not in answer.body.decode()
+
+
 @pytest.mark.long("a browser waits for what a report might do")
 @pytest.mark.parametrize("kind", ["a page of its own", "behind the head of ours", "in the head of ours"])
 def test_a_strangers_report_reaches_nobody(

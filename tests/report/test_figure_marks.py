@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import unicodedata
 from typing import Any
 
 import pytest
 
-from fixtures.drawn_charts import CHARTS, SHAPES, drawn, figure_of, labels_that_meet, marks_outside
+from fixtures.drawn_charts import CHARTS, SHAPES, Data, drawn, figure_of, labels_that_meet, marks_outside
 from steelyard.report import charts
+from steelyard.report.charts.parts import FIGURE_WIDTH, LETTER_WIDTH, ROW_NAMES, letters_of
 from steelyard.report.drawing.figures import file_spec
 
 
@@ -55,6 +57,37 @@ def test_a_value_axis_has_ticks(chart: str, shape: str) -> None:
     assert tick_labels(drawn(file_spec(figure_of(chart, SHAPES[shape])))) >= (
         2 if len(set(values)) > 1 else 1
     )
+
+
+def test_the_clocks_differ_by_what_an_axis_says() -> None:
+    """A difference of 6 ms lies far from the ticks 0 and 1."""
+    spec = file_spec(figure_of("clock_pairs", Data(("bare", "vm"), (6.0, 6.5, 7.0))))
+    assert tick_labels(drawn(spec)) >= 4
+
+
+@pytest.mark.parametrize("letter", ["e\u0301", "快", "W"])
+def test_a_name_is_broken_between_letters_and_loses_its_middle_alone(letter: str) -> None:
+    """An accent belongs to its letter; a letter of an ideographic script is as wide as two."""
+    spec: dict[str, Any] = file_spec(
+        figure_of("costs", Data((f"first {letter * 80} last", "plain"), (3.0, 4.0)))
+    )
+    lines = next(text for text in label_lines(drawn(spec)) if "first" in text[0])
+    assert not any(unicodedata.combining(line[0]) for line in lines)
+    assert lines[-1].endswith("last")
+    (width,) = (each["value"] for each in spec["params"] if each["name"] == FIGURE_WIDTH)
+    assert max(map(letters_of, lines)) <= ROW_NAMES * width / LETTER_WIDTH
+
+
+def label_lines(scene: dict[str, Any]) -> list[list[str]]:
+    """Give the lines of each label of the vertical axes."""
+    labels = [
+        item["text"]
+        for axis in axes(scene["scenegraph"])
+        for mark in axis["items"][0]["items"]
+        if mark.get("role") == "axis-label" and axis["items"][0].get("orient") == "left"
+        for item in mark["items"]
+    ]
+    return [label if isinstance(label, list) else [label] for label in labels]
 
 
 def tick_labels(scene: dict[str, Any]) -> int:

@@ -138,6 +138,7 @@ def history_page(followed: Sequence[Followed], margin: float) -> Page:
         sections=(Section("series", "Series", lead, (_table(changes),)),) if changes else (),
         findings=findings,
         figure=_figure(ordered),
+        has_files=False,
     )
 
 

@@ -319,6 +319,8 @@ class Page:
         By id as it is shown; all that any part of the page names.
     figure : Figure or None
         The picture of the answer, directly below the verdict; ``None`` where there is nothing to draw.
+    has_files : bool
+        Whether figures and tables lie in files beside the page.
     """
 
     study: str
@@ -330,6 +332,7 @@ class Page:
     sections: tuple[Section, ...]
     findings: dict[str, Finding] = field(default_factory=dict)
     figure: Figure | None = None
+    has_files: bool = True
 
     def __post_init__(self) -> None:
         """Make all texts those that are shown; the findings themselves stay what they are."""

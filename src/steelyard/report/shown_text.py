@@ -141,7 +141,7 @@ def shortened(text: str, longest: int = LONGEST_NAME) -> str:
     >>> shortened("abcdef", 4), shortened("abcd", 4)
     ('abc…', 'abcd')
     """
-    return text if len(text) <= longest else text[: longest - 1] + ELLIPSIS
+    return text if len(text) <= longest else _begin(text, longest - 1) + ELLIPSIS
 
 
 def as_title(text: str) -> str:
@@ -195,4 +195,14 @@ def _without_middle(text: str, longest: int) -> str:
     if len(text) <= longest:
         return text
     head = longest // 2
-    return text[:head].rstrip() + ELLIPSIS + text[len(text) - (longest - head - 1) :].lstrip()
+    end = len(text) - (longest - head - 1)
+    while end < len(text) and unicodedata.combining(text[end]):
+        end += 1
+    return _begin(text, head).rstrip() + ELLIPSIS + text[end:].lstrip()
+
+
+def _begin(text: str, count: int) -> str:
+    """Give the first characters of a text, the last of them with its accents or not at all."""
+    while count and unicodedata.combining(text[count]):
+        count -= 1
+    return text[:count]

@@ -289,11 +289,13 @@ def signed_change(ratio: float) -> str:
 
     Examples
     --------
-    >>> signed_change(1.0234), signed_change(0.95), signed_change(1.0)
-    ('+2.34 %', '-5 %', '0 %')
+    >>> signed_change(1.0234), signed_change(0.95), signed_change(1.0), signed_change(0.999999)
+    ('+2.34 %', '-5 %', '0 %', 'above -0.001 %')
     """
     difference = (ratio - 1) * 100
     sign = "+" if difference > 0 else "-" if difference < 0 else ""
+    if 0 < abs(difference) < LEAST_PERCENT:
+        return f"{'below' if difference > 0 else 'above'} {sign}{LEAST_PERCENT} %"
     return f"{sign}{percent(abs(difference))}"
 
 

@@ -38,8 +38,8 @@ from steelyard.serve.file_answer import FileAnswer
 from steelyard.serve.finding_tables import ROWS, TableRequest, finding_table
 from steelyard.serve.live import Follower
 from steelyard.serve.live_streams import LiveStreams
-from steelyard.serve.report_view import REPORT_NAME, Reports, has_own_scripts
-from steelyard.serve.result_folder import require_contained
+from steelyard.serve.report_view import LARGEST_REPORT, REPORT_NAME, Reports, has_own_scripts
+from steelyard.serve.result_folder import open_inside, require_contained
 from steelyard.serve.two_results import two_results
 from steelyard.serve.verification import Verifications
 from steelyard.study import STUDIES
@@ -221,6 +221,8 @@ class Pages:
     async def report(self, request: Request) -> Response:
         """Show a report and nothing else."""
         entry = await self._here(request)
+        # One that is absent is said here: nothing may frame the page that says so.
+        (await asyncio.to_thread(open_inside, entry.folder, REPORT_NAME, LARGEST_REPORT)).close()
         return self._page(
             request,
             "report.html.j2",

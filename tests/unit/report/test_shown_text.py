@@ -11,7 +11,7 @@ from steelyard.report.html import render_html
 from steelyard.report.markdown import render_markdown
 from steelyard.report.page import Card, CardGroup, Column, Figure, Page, Prose, Section, Table, Value
 from steelyard.report.sentence import Part, Statement, fill
-from steelyard.report.shown_text import shown
+from steelyard.report.shown_text import distinct_labels, shortened, shown
 from steelyard.report.tables import to_latex
 from steelyard.report.text import print_summary
 
@@ -93,6 +93,14 @@ def test_a_long_name_stands_whole_in_its_table_alone(name: str) -> None:
     assert all(len(head) < 450 and "…" in head for head in heads)
     assert page.tables()[0].rows[0][0].text == name
     assert len(texts_of(page)["text"]) < 3000
+
+
+def test_a_letter_keeps_its_accents_where_a_name_is_shortened() -> None:
+    name = "e\u0301" * 100
+    for short in (shortened(name, 20), *distinct_labels([name, name + "x"], 20)):
+        before, _, after = short.partition("…")
+        assert before == "e\u0301" * (len(before) // 2)
+        assert not after or after[0] == "e"
 
 
 def test_a_part_that_names_nothing_long_stays_itself() -> None:

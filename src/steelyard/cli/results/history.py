@@ -17,6 +17,7 @@ from steelyard.cli.results.acceptance import NO_ACCEPTANCE, Acceptance, accepted
 from steelyard.cli.streams import write_lines
 from steelyard.errors import AnalysisError, UsageError
 from steelyard.report.history_page import Followed, called, direction_of, history_page, name_of, places_of
+from steelyard.report.slots import signed_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -274,14 +275,14 @@ def _as_text(followed: list[Followed], options: HistoryOptions, directories: Seq
     yield f"no change: {len(quiet)}{_visible_text(quiet)}"
     yield from _undecided([each for each in followed if each.verdict == "undecided"], options)
     slower = [
-        f"{name_of(each.series)} ({100 * (each.slowdown - 1):+.3g} %)"
+        f"{name_of(each.series)} ({signed_change(each.slowdown)})"
         for each in followed
         if each.slowdown is not None and each.is_slower
     ]
     for each in followed:
         if each.slowdown is not None and each.seen is not None:
             yield (
-                f"slower now, but not new: {name_of(each.series)} ({100 * (each.slowdown - 1):+.3g} %): "
+                f"slower now, but not new: {name_of(each.series)} ({signed_change(each.slowdown)}): "
                 f"{each.seen_text}"
             )
     if slower:
@@ -319,9 +320,10 @@ def _at_least(visible: float) -> str:
 
 
 def _size(change: Change) -> str:
-    effect = f"{100 * (change.ratio - 1):+.3g} %"
-    low, high = (f"{100 * (limit - 1):+.3g} %" for limit in (change.low, change.high))
-    return f"{effect} (95 % interval {low} to {high})"
+    limits = "no interval"
+    if math.isfinite(change.low) and math.isfinite(change.high):
+        limits = f"95 % interval {signed_change(change.low)} to {signed_change(change.high)}"
+    return f"{signed_change(change.ratio)} ({limits})"
 
 
 def _place(series: ResultSeries, change: Change) -> str:

@@ -26,6 +26,7 @@ def levels_over_results(
     views: Iterable[Sequence[float]] = (),
     *,
     of: str = "result",
+    base: str = "first level",
     has_intervals: bool = False,
 ) -> dict[str, Json]:
     """Give the values of a chosen series by result, with a line for each level between changes.
@@ -38,6 +39,8 @@ def levels_over_results(
         Values of the vertical axis by series, which decide its scale.
     of : str
         What a point is.
+    base : str
+        What is 100 %.
     has_intervals : bool
         Whether points have intervals: ``low, high``.
 
@@ -49,7 +52,7 @@ def levels_over_results(
     """
     across = numeric("order", f"{of}, oldest first", zero=False)
     only = only_chosen("series", "chosen_series")
-    value = numeric("percent", "value, first level = 100 [%]", **fitting_scale(views, zero=False))
+    value = numeric("percent", f"value, {base} = 100 [%]", **fitting_scale(views, zero=False))
     place: dict[str, Json] = {"axis": WHOLE_NUMBERS}
     intervals: dict[str, Json] = {
         "data": {"name": "points"},

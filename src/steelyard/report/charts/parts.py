@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Final, Literal
+from unicodedata import combining, east_asian_width
 
-from steelyard.report.charts.theme import DASHES, LEGEND_LIMIT
+from steelyard.report.charts.theme import DASHES, LEGEND_LIMIT, PALETTE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from steelyard.report.dataset import Json
 
@@ -89,12 +90,12 @@ def coloured(
 
 def dashed(colour: Mapping[str, Json], names: Sequence[str]) -> dict[str, Json]:
     """Give a dash channel beside a colour channel, so that lines can be told apart without colour."""
-    dashes: list[Json] = [[*DASHES[at % len(DASHES)]] for at in range(len(names))]
+    dashes: list[Json] = [[*DASHES[(at + at // len(PALETTE)) % len(DASHES)]] for at in range(len(names))]
     return {**colour, "scale": {"domain": list(names), "range": dashes}}
 
 
 def legend(
-    names: Iterable[str], *, is_beside_names: bool = False, orient: Literal["top", "bottom"] = "top"
+    names: Collection[str], *, is_beside_names: bool = False, orient: Literal["top", "bottom"] = "top"
 ) -> dict[str, Json]:
     """Give a legend above or below the chart, in as many columns as there is room for beside its axis.
 
@@ -103,7 +104,7 @@ def legend(
     """
     axis = f"{ROW_NAMES} * {FIGURE_WIDTH}" if is_beside_names else f"{AXIS_ROOM}"
     room = f"({FIGURE_WIDTH} - {axis} - {LEGEND_SYMBOL})"
-    longest = max(map(len, names), default=0)
+    longest = max(map(letters_of, names), default=0)
     entry = min(longest * LETTER_WIDTH, LEGEND_LIMIT) + LEGEND_SYMBOL
     limit = f"min({LEGEND_LIMIT}, {room} - {LEGEND_SYMBOL})"
     found: dict[str, Json] = {
@@ -113,19 +114,18 @@ def legend(
     }
     if longest > SHORT_ENTRY:
         letters = f"floor({limit} / {LETTER_WIDTH})"
-        name = shortened("datum.label", letters, lines=3)
-        found["labelExpr"] = f"split({wrapped(name, letters, lines=3)}, '\\n')"
+        found["labelExpr"] = wrapped("datum.label", letters, names, lines=3, is_cut=True)
     return found
 
 
 def panel_header(**look: Json) -> dict[str, Json]:
     """Give the headings of panels: in up to three lines where panels side by side leave no room for one."""
     letters = f"floor({FIGURE_WIDTH} / {HEADINGS_IN_A_ROW * HEADING_LETTER_WIDTH})"
-    return {"labelExpr": f"split({wrapped('datum.label', letters, lines=3)}, '\\n')", **look}
+    return {"labelExpr": wrapped("datum.label", letters, lines=3), **look}
 
 
 def shaped(field: str, names: Sequence[str], *, is_beside_names: bool = False) -> dict[str, Json]:
-    """Give a shape channel, so that names can be told apart without colour."""
+    """Give a shape channel, so that names can be told apart without colour, and those of equal colour too."""
     shapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
     return {
         "field": field,
@@ -133,7 +133,7 @@ def shaped(field: str, names: Sequence[str], *, is_beside_names: bool = False) -
         "title": None,
         "scale": {
             "domain": list(names),
-            "range": [shapes[index % len(shapes)] for index in range(len(names))],
+            "range": [shapes[(at + at // len(PALETTE)) % len(shapes)] for at in range(len(names))],
         },
         "legend": legend(names, is_beside_names=is_beside_names),
     }
@@ -163,7 +163,7 @@ def numeric(field: str, title: str, channel: Literal["x", "y"] = "y", /, **scale
 
 def names_below(names: Iterable[str]) -> dict[str, Json]:
     """Give a horizontal axis of names: upright where they would run into each other."""
-    room = max((max(map(len, name.split(","))) for name in names), default=0) * LETTER_WIDTH + 8
+    room = max((max(map(letters_of, name.split(","))) for name in names), default=0) * LETTER_WIDTH + 8
     is_narrow = f"1.2 * bandwidth('x') < {room}"
     return {
         "labelAngle": {"expr": f"{is_narrow} ? -90 : 0"},
@@ -180,28 +180,22 @@ def named_rows(field: str, names: Sequence[str]) -> dict[str, Json]:
     kind differ at their ends.
     """
     letters = f"floor({ROW_NAMES} * {FIGURE_WIDTH} / {LETTER_WIDTH})"
-    name = shortened("datum.label", letters, lines=2)
     return {
         "field": field,
         "type": "nominal",
         "title": None,
         "sort": list(names),
         "axis": {
-            "labelExpr": f"split({wrapped(name, letters, lines=2)}, '\\n')",
+            "labelExpr": wrapped("datum.label", letters, names, lines=2, is_cut=True),
             "labelLimit": {"expr": f"{ROW_NAMES} * {FIGURE_WIDTH}"},
         },
     }
 
 
-def shortened(text: str, letters: str, *, lines: int) -> str:
-    """Give the expression of a text that loses its middle where it needs more than so many lines."""
-    half = f"floor({lines} * {letters} / 2)"
-    ends = f"slice({text}, 0, {half} - 1) + '…' + slice({text}, 1 - {half})"
-    return f"(length({text}) > {lines} * {letters} - 1 ? {ends} : {text})"
+def wrapped(text: str, letters: str, names: Iterable[str] = "…", *, lines: int, is_cut: bool = False) -> str:
+    """Give the expression of the lines of a text, broken where one would have too many letters.
 
-
-def wrapped(text: str, letters: str, *, lines: int) -> str:
-    """Give the expression of a text with line feeds where a line would have too many letters.
+    A letter of an ideographic script, or a picture, counts as two. No letter loses its accents.
 
     Parameters
     ----------
@@ -209,24 +203,60 @@ def wrapped(text: str, letters: str, *, lines: int) -> str:
         Expression of the text.
     letters : str
         Expression of the most letters of a line.
+    names : iterable of str
+        All that the text may be, where it is known: that of plain letters needs less.
     lines : int
         Most lines; the last one has the rest.
+    is_cut : bool
+        Whether a text that needs more lines loses its middle.
     """
-    found = text
+    letters = f"max({letters}, 4)"
+    is_plain = all(map(str.isascii, names))
+    found = text if is_plain else f"replace({text}, regexp('({_WIDE})', 'gu'), '$1{_FILLER}')"
+    if is_cut:
+        found = _shortened(found, letters, lines)
     for line in range(1, lines):
         before = "(?:[^\\n]*\\n){" + str(line - 1) + "}"
         room = f"{{1,' + {letters} + '}}"
-        full = f"{{' + {letters} + '}}"
+        full = f"{{' + {letters} + '}}{_MARKS}*(?!{_MARKS})"
         fits = f"(?=.{{1,' + {lines - line} * {letters} + '}}$)"
         # Where the rest fits: at a space, else after a sign that parts a name, else where the line is full.
         # Where it does not: at the last space, else where the line is full.
         whole = f"(.{room}) {fits}|(.{room})(?<=[-/.,_:]){fits}|(.{full}){fits}"
         ends = f"(?:{whole}|(.{room}) (?=.)|(.{full})(?=.))"
-        is_long = f"length(peek(split({found}, '\\n'))) > {letters}"
-        broken = f"replace({found}, regexp('^({before}){ends}'), '$1$2$3$4$5$6\\n')"
-        found = f"({is_long} ? {broken} : {found})"
-    return found
+        last = f"peek(split({found}, '\\n'))"
+        broken = f"replace({found}, regexp('^({before}){ends}', 'u'), '$1$2$3$4$5$6\\n')"
+        found = f"({_count(last)} > {letters} ? {broken} : {found})"
+    return f"split(replace({found}, regexp('{_FILLER}', 'g'), ''), '\\n')"
 
+
+def letters_of(name: str) -> int:
+    """Count the letters of a name by the room they take."""
+    return sum((not combining(sign)) + (east_asian_width(sign) in "WF") for sign in name)
+
+
+def _shortened(text: str, letters: str, lines: int) -> str:
+    """Give the expression of a text that loses its middle where it needs more than so many lines."""
+    half = f"' + (floor({lines} * {letters} / 2) - 1) + '}}"
+    ends = f"regexp('^(.{{{half}{_MARKS}*).*?(?!{_MARKS})(.{{0,{half})$', 'u'), '$1…$2'"
+    return f"({_count(text)} > {lines} * {letters} - 1 ? replace({text}, {ends}) : {text})"
+
+
+def _count(text: str) -> str:
+    """Give the expression of the count of signs of a text, of which some are pairs of the engine's units."""
+    return f"length(replace({text}, regexp('[\\ud800-\\udbff]', 'g'), ''))"
+
+
+_FILLER: Final = "\\u2060"
+"""Stands behind a letter that is as wide as two; no text that is shown contains it."""
+
+_MARKS: Final = f"[\\\\p{{M}}{_FILLER}]"
+"""What belongs to the letter before it."""
+
+_WIDE: Final = (
+    "[\\u3000-\\u303f\\uff01-\\uff60\\\\p{sc=Han}\\\\p{sc=Hira}\\\\p{sc=Kana}\\\\p{sc=Hang}\\\\p{EPres}]"
+)
+"""Letters that are as wide as two."""
 
 FIGURE_WIDTH: Final = "figure_width"
 """Parameter that whoever draws a chart sets to the whole width it has [px]."""

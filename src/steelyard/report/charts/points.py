@@ -89,8 +89,14 @@ def error_by_load(
     }
 
 
-_DECADES: Final = (-1000, -100, -10, -1, 0, 1, 10, 100, 1000, 10_000)
-"""Ticks of an axis that is linear around zero and logarithmic outside."""
+_FAR: Final = [
+    *(-digit * 10.0**power for power in range(3, -1, -1) for digit in (5, 2, 1)),
+    0.0,
+    *(digit * 10.0**power for power in range(5) for digit in (1, 2, 5)),
+]
+"""Ticks of an axis that is linear around zero and logarithmic outside, where it reaches far."""
+
+_TICKS: Final = f"max(-domain('y')[0], domain('y')[1]) > 10 ? {_FAR} : null"
 
 
 def error_of_runs(
@@ -131,7 +137,7 @@ def error_of_runs(
             "x": numeric("own_ms", "the program's own time [ms]", "x", **fitting_scale(own_ms, zero=False)),
             "y": {
                 **numeric("error_ms", "outside minus own [ms]", type="symlog", constant=1),
-                "axis": {"values": list(_DECADES), "format": ",d"},
+                "axis": {"values": {"expr": _TICKS}, "format": ",~r"},
             },
             "color": coloured("isolation", colours),
             "opacity": faded_unless_selected(0.55),

@@ -42,8 +42,6 @@
     const columns = Math.max(1, Math.min(panels, spec.usermeta.columns || panels, fitting));
     if (spec.columns !== undefined || spec.facet) spec.columns = columns;
     spec.spec.width = Math.floor((width - AXIS_WIDTH) / columns) - PANEL_GAP;
-    // A heading stands above its panel alone.
-    if (spec.facet) spec.facet.header = { ...spec.facet.header, labelLimit: spec.spec.width + PANEL_GAP };
     return spec;
   };
   // A title that is longer than its axis ends where the axis does.
@@ -54,7 +52,9 @@
     unpacked[element.dataset.chart] ??= Object.fromEntries(
       Object.entries(chart.datasets).map(([name, packed]) => [name, rows(packed)]));
     spec.datasets = unpacked[element.dataset.chart];
-    try {
+    const drawn = async () => {
+      // A heading stands above its panel alone.
+      if (spec.facet) spec.facet.header = { ...spec.facet.header, labelLimit: spec.spec.width };
       const shown = await window.vegaEmbed(element, spec, {
         ast: true,
         config: { ...config, axisX: titles(element.clientWidth) },
@@ -66,6 +66,17 @@
       });
       // Names below an axis turn upright once its width is known; the drawing then needs more height.
       await shown.view.resize().runAsync();
+    };
+    try {
+      await drawn();
+      // What axes of panels and names of rows take is known once they are drawn.
+      const panel = spec.spec ?? spec;
+      for (let more = 0; more < 2 && Number.isFinite(panel.width); more += 1) {
+        const excess = element.scrollWidth - element.clientWidth;
+        if (excess <= 0) break;
+        panel.width = Math.max(60, panel.width - Math.ceil(excess / (spec.columns ?? 1)));
+        await drawn();
+      }
     } catch (error) {
       element.replaceChildren();
       make("p", `This chart could not be drawn: ${error.message}`, element).className = "failed";

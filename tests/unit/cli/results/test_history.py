@@ -46,7 +46,22 @@ def test_the_files_of_one_import_are_a_history(tmp_path: Path, capsys: pytest.Ca
     assert re.search(r"no change: 1; could have seen a lasting change of [0-9.]+ % or more", text)
     page = tmp_path / "history.html"
     assert execute(["history", result, "--html", str(page)]) == 1
-    assert "1 of 2 series over 30 results changed" in re.sub("<[^>]*>", "", page.read_text(encoding="utf-8"))
+    shown = re.sub("<[^>]*>", "", page.read_text(encoding="utf-8"))
+    assert "1 of 2 series over 30 results changed" in shown
+    assert "figures/history.svg" not in shown, "the page stands alone"
+    assert "findings.json" not in shown
+
+
+def test_a_change_by_more_than_a_factor_of_ten_is_written_in_digits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [imported(tmp_path, f"r{n:02d}", 40.0 if n >= 10 else 1.0, n) for n in range(20)]
+    result = import_one(tmp_path, files)
+    capsys.readouterr()
+    assert execute(["history", result]) == 1
+    text = capsys.readouterr().out
+    assert re.search(r"\+[0-9]{4} % \(95 % interval \+[0-9]{4} % to \+[0-9]{4} %\), slower", text)
+    assert "e+" not in text
 
 
 def test_folders_are_a_history_and_a_speed_up_is_no_failure(

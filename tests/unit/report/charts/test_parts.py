@@ -6,7 +6,8 @@ import pytest
 
 from steelyard.report.charts.dispersion import dispersion_by_load
 from steelyard.report.charts.forest import MOST_ROWS, forest, forest_row, labelled_rows
-from steelyard.report.charts.parts import difference, fitting_scale, log_note, ring
+from steelyard.report.charts.parts import coloured, difference, fitting_scale, log_note, ring, shaped
+from steelyard.report.charts.theme import assign_colours
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,14 @@ def test_rings_stand_only_around_what_stands_apart() -> None:
     layer: dict[str, Any] = ring({"y": {"field": "value"}}, [{"filter": "datum.workload === chosen"}])
     assert [one["filter"] for one in layer["transform"]] == ["datum.workload === chosen", "datum.is_apart"]
     assert layer["mark"]["filled"] is False
+
+
+def test_names_of_equal_colour_have_other_shapes() -> None:
+    names = [f"contender {at}" for at in range(60)]
+    colours: Any = coloured("name", assign_colours(names, {}))
+    shapes: Any = shaped("name", names)
+    looks = list(zip(colours["scale"]["range"], shapes["scale"]["range"], strict=True))
+    assert len(set(looks)) == len(names)
 
 
 def layers(spec: dict[str, Any]) -> list[dict[str, Any]]:

@@ -149,6 +149,7 @@ def test_the_document_and_the_page_say_the_same(
     assert [each["piece"] for each in sort["revisions"]] == [0] * 13
     text = re.sub("<[^>]*>", "", page.read_text(encoding="utf-8"))
     assert "1 of 2 benchmarks over 13 revisions changed" in text
+    assert "value, first revision = 100 [%]" in text, "as its caption says"
     assert short(8) in text
 
 

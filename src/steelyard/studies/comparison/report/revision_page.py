@@ -70,6 +70,7 @@ def revision_page(found: Sequence[Followed], level: float) -> Page:
         sections=(Section("changes", "Changes", lead, (_table(changes),)),) if changes else (),
         findings={finding.id: finding for finding in (summary, *changes)},
         figure=_figure(ordered),
+        has_files=False,
     )
 
 
@@ -152,6 +153,6 @@ def _figure(found: Sequence[Followed]) -> Figure:
         caption="One point per revision, the first is 100 %; its bar is the standard error of the step from "
         "the revision before it. A line that ends is a level that ended." + log_note(views) + rest,
         alternative="Points of the level of a chosen benchmark by revision, with a line for each level",
-        spec=levels_over_results(names, views, of="revision", has_intervals=True),
+        spec=levels_over_results(names, views, of="revision", base="first revision", has_intervals=True),
         datasets={"points": dataset(points), "levels": dataset(levels)},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from steelyard.analyse.series.warm_up import WINDOW
@@ -10,6 +11,7 @@ from steelyard.model.finding import read_findings
 from steelyard.record.provenance import PROVENANCE_NAME, read_provenance
 from steelyard.report.page import Notice, Opening, Pairs, Section
 from steelyard.report.sentence import Part, Phrasing, Statement, plain, sentence_of
+from steelyard.report.shown_text import shortened
 from steelyard.studies.imported import STUDY
 from steelyard.studies.imported.cells import TOO_SHORT, UNORDERED
 from steelyard.studies.imported.report.figures import opening_figure
@@ -19,7 +21,7 @@ from steelyard.studies.imported.report.tables import (
     location_table,
     published_table,
 )
-from steelyard.studies.report_blocks import listed
+from steelyard.studies.report_blocks import said
 from steelyard.studies.report_frame import page_of
 
 if TYPE_CHECKING:
@@ -118,14 +120,27 @@ def _sections(findings: FindingSet, provenance: Provenance | None) -> Iterator[S
     yield _section("cells", "Every sample", "", blocks)
     if findings.of("comparison"):
         lead = "Each alternative against the first; p-values are corrected within a factor and metric."
-        said = listed(PHRASING, findings.of("comparison")[:MOST_SENTENCES])
-        yield _section("comparisons", "Comparisons", lead, (said, comparison_table(findings)))
+        statements = [_told(each) for each in findings.of("comparison")[:MOST_SENTENCES]]
+        words = said(statements, "In words" if len(statements) > 1 else "")
+        yield _section("comparisons", "Comparisons", lead, (words, comparison_table(findings)))
     if findings.of("published_value"):
         lead = ""
         yield _section("published", "Published values", lead, (published_table(findings),))
     if provenance is not None and provenance.origin is not None:
         lead = ""
         yield _section("origin", "Where the data come from", lead, tuple(_origins(provenance)))
+
+
+def _told(comparison: Finding) -> Statement:
+    """Give the sentence of a comparison, after the program and what else its sides have in common."""
+    common = [
+        shortened(level)
+        for key, level in comparison.subject.items()
+        if level and key not in {"family", "metric", "first", "second"}
+    ]
+    told = PHRASING.say(comparison)
+    head = (Part(f"{', '.join(common)}: ", comparison.id),) if common else ()
+    return replace(told, parts=(*head, *told.parts))
 
 
 def _section(name: str, title: str, lead: str, blocks: tuple[Block | None, ...]) -> Section:

@@ -105,7 +105,7 @@ def comparison_table(findings: FindingSet) -> Table | None:
         "Each alternative against the first",
         columns,
         is_key=True,
-        summary=lambda rows: f"{len(rows)} comparisons",
+        summary=lambda rows: f"{len(rows)} comparison{'s' * (len(rows) != 1)}",
     ).build(chosen)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from steelyard.report.charts.parts import LETTER_WIDTH, SCHEMA, coloured, tip, wrapped
+from steelyard.report.charts.parts import FIGURE_WIDTH, LETTER_WIDTH, SCHEMA, coloured, tip, wrapped
 from steelyard.report.charts.theme import MUTED
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ _BRANCH: Final = 0.38
 _BOX: Final = "(datum.right - datum.left)"
 _LETTERS: Final = f"floor(({_BOX} * width - 16) / {LETTER_WIDTH})"
 """Letters of a line in a box."""
+
+_LOWER: Final = f"({FIGURE_WIDTH} > 720 ? 11 : 0)"
+"""How much lower texts stand where a box is so wide that they need fewer lines [px]."""
 
 
 def tree_of_causes(rows: int) -> dict[str, Json]:
@@ -84,7 +87,7 @@ def tree_of_causes(rows: int) -> dict[str, Json]:
                     "type": "text",
                     "align": "left",
                     "baseline": "bottom",
-                    "dy": -14,
+                    "dy": {"expr": f"{_LOWER} - 14"},
                     "fontWeight": 600,
                     "fontSize": 13,
                     "limit": {"expr": f"{_BOX} * width - 16"},
@@ -92,14 +95,12 @@ def tree_of_causes(rows: int) -> dict[str, Json]:
                 "encoding": {**texts, "text": {"field": "name"}},
             },
             {
-                "transform": [
-                    {"calculate": f"split({wrapped('datum.told', _LETTERS, lines=3)}, '\\n')", "as": "lines"}
-                ],
+                "transform": [{"calculate": wrapped("datum.told", _LETTERS, lines=3), "as": "lines"}],
                 "mark": {
                     "type": "text",
                     "align": "left",
                     "baseline": "top",
-                    "dy": -10,
+                    "dy": {"expr": f"{_LOWER} - 10"},
                     "fontSize": 11,
                     "limit": {"expr": f"{_BOX} * width - 16"},
                 },

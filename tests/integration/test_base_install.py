@@ -108,7 +108,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if not (packages / place).exists() and source.exists():
                 (packages / place).symlink_to(source)
     script = folder / "bin" / "steelyard"
-    script.write_text(f"#!{folder}/bin/python\nfrom steelyard.cli import main\nmain()\n")
+    begin = 'from steelyard.entry import main\nif __name__ == "__main__":\n    main()'  # as pip writes it
+    script.write_text(f"#!{folder}/bin/python\n{begin}\n")
     script.chmod(0o755)
     return script
 

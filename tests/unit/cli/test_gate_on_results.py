@@ -240,3 +240,50 @@ def test_longer_runs_of_the_same_program_pass_and_what_counts_is_said(
     (cell,) = json.loads(capsys.readouterr().out)["cells"]
     assert said in cell["remark"]
     assert cell["ratio"]["low"] < 1 < cell["ratio"]["high"]
+
+
+def table(folder: Path, name: str, unit: str, values: NDArray[np.float64]) -> str:
+    (folder / f"{name}.csv").write_text("\n".join(["value", *map(str, values)]) + "\n", encoding="utf-8")
+    words = ["--unit", unit, "--rows", "run", "--workload", "w"]
+    return analysed(folder, name, "csv", str(folder / f"{name}.csv"), *words)
+
+
+@pytest.mark.parametrize(
+    ("units", "scale", "is_slower"),
+    [
+        (("MB/s", "MB/s"), 0.5, True),
+        (("GiB/s", "GiB/s"), 2.0, False),
+        (("requests/min", "requests/min"), 0.5, True),
+        (("fps", "fps"), 0.5, True),
+        (("Mbps", "Mbps"), 2.0, False),
+        (("errors/s", "errors/s"), 0.5, False),
+        (("ops/s", "ops/ms"), 0.0005, True),
+        (("ops/ms", "ops/s"), 2000.0, False),
+        (("ms", "\u00b5s"), 2000.0, True),
+        (("us", "usec"), 0.5, False),
+    ],
+)
+def test_half_of_a_rate_is_slower_and_half_of_a_time_is_not(
+    tmp_path: Path,
+    units: tuple[str, str],
+    scale: float,
+    is_slower: bool,  # noqa: FBT001 - a case
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    base = table(tmp_path, "base", units[0], launches(1.0, 1))
+    new = table(tmp_path, "new", units[1], scale * launches(1.0, 2))
+    capsys.readouterr()
+    assert execute(["compare-results", base, new, "--fail-on", "slower", "--json"]) == int(is_slower)
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    assert cell["agreement"] == "moved"
+    assert cell["is_slower"] is is_slower
+    assert min(abs(cell["ratio"]["value"] - each) for each in (0.5, 2.0)) < 0.03
+
+
+def test_results_of_other_units_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, new = (table(tmp_path, f"r-{unit}", unit, launches(1.0, 1)) for unit in ("ms", "boxes"))
+    capsys.readouterr()
+    assert execute(["compare-results", base, new]) != 0
+    said = capsys.readouterr().err
+    assert "`w: value [ns]`" in said
+    assert "`w: value [boxes]`" in said

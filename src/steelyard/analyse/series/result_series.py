@@ -25,8 +25,10 @@ TIMES: Final = frozenset({"ns", "us", "ms", "s"})
 NOT_OBSERVED: Final = frozenset(
     {"start", "start-wall", "batch_time", "batch_loops", "launch_ns", "reap_ns", "gc.alloc.rate"}
 )
-"""Metrics that say when or how something was measured, not how it performed; more bytes that JMH saw allocated
-in a second are neither better nor worse."""
+"""Metrics that say when or how something was measured, not how it performed.
+
+That more bytes are allocated in a second, as JMH counts them, is neither better nor worse.
+"""
 
 WARM_UP_FACTOR: Final = "phase"
 """Factor that tells whole runs of warming up from measured ones: ``warmup`` or ``measure``."""

@@ -45,7 +45,7 @@ squares and products of such numbers would leave the range of doubles."""
 
 _PACKINGS: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 """Beginnings of packed files."""
-_OPENERS: Final[dict[str, Callable[[IO[bytes]], IO[bytes]]]] = {
+_OPENERS: Final[dict[str, Callable[[IO[bytes]], io.BufferedIOBase]]] = {
     "gzip": lambda file: gzip.GzipFile(fileobj=file),
     "bz2": bz2.BZ2File,
     "xz": lzma.LZMAFile,

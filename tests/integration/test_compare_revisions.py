@@ -120,7 +120,7 @@ def test_what_was_found_is_noted_and_followed(
     assert "slower now than before: ./program, wall time" in text
     # The folder says the same as the note.
     began = json.loads((made.folder / "result/provenance.json").read_text())["sessions"][0]["begun_utc"]
-    assert f"\"at\":\"{began}\"" in made.git("notes", "--ref=steelyard", "show", "HEAD")
+    assert f'"at":"{began}"' in made.git("notes", "--ref=steelyard", "show", "HEAD")
     assert execute(["history", "result"]) == 1
     assert capsys.readouterr().out == text
     # Files that are not committed have no commit to hold a note.
@@ -140,3 +140,18 @@ def test_any_command_is_a_link_of_a_history(made: MadeRepository, argument: str)
     assert entry["benchmark"].startswith("./program ")
     assert made.git("notes", "--ref=steelyard", "show", "HEAD")
     assert execute(["history", "--notes"]) in {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--setup", "sleep 765", "./program"], "`--setup 'sleep 765'` failed: it had not ended after 0.2 s"),
+        (["--", "sleep", "765"], "`sleep 765` failed with no end after 200.0 ms"),
+    ],
+)
+def test_what_hangs_ends_with_the_limit_of_a_build(
+    made: MadeRepository, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limited = ["compare", "--rev", "main", "--rev", "HEAD", "--build-timeout", "200ms", "--no-record"]
+    assert execute([*limited, *words]) == 4
+    assert reason in capsys.readouterr().err

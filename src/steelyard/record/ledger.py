@@ -330,15 +330,17 @@ class Ledger:
         Parameters
         ----------
         attempts : sequence of (int, int)
-            Batch and attempt of each; all open.
+            Batch and attempt of each; open, or complete after an interruption of this call.
 
         Raises
         ------
         DataError
-            If one is not open; then all stay as they were.
+            If one is neither; then all stay as they were.
         """
         with self._transaction():
             for batch, attempt in attempts:
+                if self._state_of(batch, attempt) == "complete":
+                    continue
                 self._require_open(batch, attempt)
                 self._connection.execute(
                     "UPDATE attempt SET state = 'complete', ended_utc = ? WHERE batch = ? AND attempt = ?",
@@ -360,14 +362,17 @@ class Ledger:
         yield from ledger_rows(self._connection, self.path, None)
 
     def _require_open(self, batch: int, attempt: int) -> None:
-        row = self._connection.execute(
-            "SELECT state FROM attempt WHERE batch = ? AND attempt = ?", (batch, attempt)
-        ).fetchone()
-        if row is None or row[0] != "open":
-            state = "unknown" if row is None else row[0]
+        state = self._state_of(batch, attempt)
+        if state != "open":
             where = f"attempt {attempt} of batch {batch}"
             message = f"{where} is {state} in `{self.path}`; only an open one takes outcomes"
             raise DataError(message, code="data.attempt-closed")
+
+    def _state_of(self, batch: int, attempt: int) -> str:
+        row = self._connection.execute(
+            "SELECT state FROM attempt WHERE batch = ? AND attempt = ?", (batch, attempt)
+        ).fetchone()
+        return "unknown" if row is None else str(row[0])
 
     @contextmanager
     def _transaction(self, *, power_loss: bool = True) -> Iterator[None]:

@@ -251,3 +251,6 @@ def test_attempts_completed_together_are_complete_or_none_is(tmp_path: Path) -> 
         assert ledger.completed_batches() == frozenset()
         ledger.complete_together(attempts)
         assert ledger.completed_batches() == frozenset({0, 1, 2})
+        # An interruption between the commit and its return has them completed again.
+        ledger.complete_together(attempts)
+        assert ledger.completed_batches() == frozenset({0, 1, 2})

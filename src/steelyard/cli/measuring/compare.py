@@ -32,7 +32,7 @@ from steelyard.cli.measuring.comparison_answer import (
     require_folders,
     told_in_ci,
 )
-from steelyard.cli.measuring.revisions import NO_REVISIONS, RevisionOptions, built, note_links
+from steelyard.cli.measuring.revisions import NO_REVISIONS, RevisionOptions, built, longest_s, note_links
 from steelyard.errors import DataError, RunError, UsageError
 from steelyard.model.plan import PLAN_NAME, read_plan
 from steelyard.record.clock import now_utc
@@ -420,6 +420,9 @@ def measured(
             start_s = began_s()
             if revisions.rev:
                 _require_sound(request, terms, None if going_on else result, revisions)
+                if terms.longest_run_s is None:
+                    # A job that waits for a line, or a program, that hangs would have no verdict.
+                    terms = replace(terms, longest_run_s=longest_s(revisions.build_timeout))
                 parted = built(revisions, (*request.texts, *request.programs), stack)
                 scratch = Path(stack.enter_context(TemporaryDirectory(prefix="steelyard-")))
                 if request.listing is not None:

@@ -45,7 +45,7 @@ class RevisionOptions:
         same files is not built again.
     build_timeout
         Longest time of a build, as in `20min`; 2 h by default. Then all its processes are killed, and it has
-        failed.
+        failed. In `compare` a run, and a line around it, may take as long.
     exact
         Compare with the first revision itself; by default with the commit from which the others parted from
         it (the merge base).
@@ -147,11 +147,14 @@ def build_cache(timeout: str | None, *, default_s: float = LONGEST_BUILD_S) -> B
     UsageError
         If it is no duration.
     """
-    if timeout is not None:
-        default_s = parse_duration_ns(timeout, "--build-timeout") / NS_PER_S
-    cache = BuildCache(timeout_s=default_s)
+    cache = BuildCache(timeout_s=longest_s(timeout, default_s))
     cache.tidy()
     return cache
+
+
+def longest_s(timeout: str | None, default_s: float = LONGEST_BUILD_S) -> float:
+    """Give how many seconds ``--build-timeout`` says, or the default."""
+    return default_s if timeout is None else parse_duration_ns(timeout, "--build-timeout") / NS_PER_S
 
 
 def note_links(found: Comparison) -> None:

@@ -114,7 +114,7 @@ def trial_of(terms: Terms, baseline: Contender, turns: Launches, duets: Launches
     """
     ends_s = time.monotonic() + BUDGET_SHARE * terms.extent.budget_s
     found: dict[Mode, list[Pair]] = {mode: [] for mode in _MODES}
-    execute_line(baseline.hooks.setup, "--setup", baseline.folder)
+    _execute_line(terms, baseline, "setup")
     try:
         for number in range(-1, MOST_PAIRS):
             for mode in _MODES if number % 2 else reversed(_MODES):
@@ -125,8 +125,13 @@ def trial_of(terms: Terms, baseline: Contender, turns: Launches, duets: Launches
             if time.monotonic() > ends_s:
                 break
     finally:
-        execute_line(baseline.hooks.cleanup, "--cleanup", baseline.folder)
+        _execute_line(terms, baseline, "cleanup")
     return json.dumps({"baseline": baseline.name, **{str(mode): pairs for mode, pairs in found.items()}})
+
+
+def _execute_line(terms: Terms, baseline: Contender, name: str) -> None:
+    """Execute a line around the runs, for no longer than a run may take."""
+    execute_line(getattr(baseline.hooks, name), f"--{name}", baseline.folder, terms.longest_run_s)
 
 
 def _pair(
@@ -139,16 +144,16 @@ def _pair(
     ]
     if mode is Mode.DUET:
         for _ in entries:
-            execute_line(baseline.hooks.prepare, "--prepare", baseline.folder)
+            _execute_line(terms, baseline, "prepare")
         outcomes = launches.execute_together(entries)
         for _ in entries:
-            execute_line(baseline.hooks.conclude, "--conclude", baseline.folder)
+            _execute_line(terms, baseline, "conclude")
     else:
         outcomes = []
         for entry in entries:
-            execute_line(baseline.hooks.prepare, "--prepare", baseline.folder)
+            _execute_line(terms, baseline, "prepare")
             outcomes.append(launches.execute(*entry))
-            execute_line(baseline.hooks.conclude, "--conclude", baseline.folder)
+            _execute_line(terms, baseline, "conclude")
     for outcome in outcomes:
         launches.judge(baseline, outcome)
     first, second = (float(outcome.value(terms.metric.quantity) or 0) for outcome in outcomes)

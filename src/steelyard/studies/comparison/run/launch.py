@@ -28,7 +28,7 @@ from steelyard.studies.comparison.modes.duet import flagged
 from steelyard.studies.comparison.modes.layout import PADDING_VARIABLE, STEP_BYTES, kernel_randomises
 from steelyard.studies.comparison.sample import REPORTED
 from steelyard.studies.comparison.terms import BARE, Metric, Output
-from steelyard.units import NS_PER_S
+from steelyard.units import NS_PER_S, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -204,7 +204,10 @@ class Launches:
             raise CapabilityError(message, hint="steelyard doctor", code="capability.metric")
 
     def _failed(self, contender: Contender, outcome: RunOutcome) -> RunError:
-        if outcome.exit_code is not None:
+        limit_s = self._terms.longest_run_s
+        if outcome.status is RunStatus.WALL_TIMEOUT and limit_s is not None:
+            how = f"no end after {format_seconds(limit_s)}"
+        elif outcome.exit_code is not None:
             how = f"exit code {outcome.exit_code}"
         elif outcome.signal is not None:
             how = f"signal {outcome.signal}"
@@ -225,9 +228,9 @@ class Launches:
             environment_hint(text, self._frame.environment, can_inherit=can_inherit),
         )
         hints = [hint for hint in likely if hint is not None]
-        return RunError(
-            message, hint="; ".join([*hints, "--ignore-failure counts such runs"]), code="run.failed"
-        )
+        if outcome.status.is_own_failure:
+            hints.append("--ignore-failure counts such runs")
+        return RunError(message, hint="; ".join(hints) or None, code="run.failed")
 
 
 def _with_report(outcome: RunOutcome, reading: Reading | None) -> RunOutcome:

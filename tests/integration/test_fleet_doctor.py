@@ -38,6 +38,31 @@ def test_one_host_is_described_and_not_tested(tmp_path: Path) -> None:
     assert set(found["unfit"]) == set(found["hosts"])
 
 
+@pytest.mark.long("places parts that wait for a quiet machine")
+@pytest.mark.timeout(400)
+@pytest.mark.timing
+def test_a_host_that_does_not_answer_is_counted(tmp_path: Path) -> None:
+    """A program called ``ssh`` stands for it, and for one that is this machine."""
+    ssh, hosts = tmp_path / "ssh", tmp_path / "hosts.toml"
+    ssh.write_text(
+        "#!/bin/sh\nfor last; do before=$target target=$last; done\n"
+        '[ "$before" = here ] || { echo "ssh: Connection refused" >&2; exit 255; }\nexec sh -c "$last"\n'
+    )
+    ssh.chmod(0o755)
+    words = f'folder = "{tmp_path}/parts"\nsteelyard = {json.dumps(STEELYARD)}\n'
+    hosts.write_text("".join(f'[hosts.{name}]\ntarget = "{name}"\n{words}' for name in ("here", "away")))
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "STEELYARD_LONGEST_WAIT_S": "0.1",
+    }
+    asked = ("--on", f"ssh:{hosts}", "--out", str(tmp_path / "result"))
+    done = steelyard("fleet", "doctor", *asked, environment=environment)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith("1 of 2 hosts took part\n")
+    assert "host `away` does not answer: ssh: Connection refused" in done.stderr
+
+
 @pytest.mark.needs_slurm
 @pytest.mark.slow
 @pytest.mark.timing

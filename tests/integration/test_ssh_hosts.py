@@ -272,6 +272,11 @@ def test_hosts_without_steelyard_say_what_they_answer(tmp_path: Path, hosts: Hos
         width(tmp_path, hosts, "steelyard = [", 'steelyard = ["/absent", ')
 
 
+def test_cpus_that_no_host_has_are_named(tmp_path: Path, hosts: Hosts) -> None:
+    with pytest.raises(CapabilityError, match="host `a` cannot run parts: it has none of the CPUs 990, 991"):
+        width(tmp_path, hosts, "labels", "cpus = [990, 991]\nlabels")
+
+
 def test_a_key_of_a_host_that_nobody_knows_is_refused(tmp_path: Path, hosts: Hosts) -> None:
     """Whatever the configuration says of unknown keys."""
     config = (hosts.folder / "ssh_config").read_text().replace("known_hosts", "absent_hosts")

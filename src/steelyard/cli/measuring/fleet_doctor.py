@@ -29,7 +29,7 @@ def fleet_doctor(
 
     A short study of one program, twice as the same cell (A/A), is placed on all hosts that are free; a host
     that differs from more than half of the others by more than 2 % is named. Exits with code 1 where a host
-    is not fit, hosts differ, or one stands apart.
+    does not answer or is not fit, hosts differ, or one stands apart.
 
     Parameters
     ----------
@@ -54,7 +54,8 @@ def fleet_doctor(
 
     placing = read_placement(on)
     result = out or default_result("fleet-doctor", now_utc()[:10], Path("results"))
-    width = placing(result.absolute()).width
+    engine = placing(result.absolute())
+    width = engine.width
     chosen = study("stability")
     options = chosen.options(
         quick=True,
@@ -74,12 +75,14 @@ def fleet_doctor(
             progress,
         )
     chosen.analyse(result)
-    found = {**_examined(result), "hosts_expected": width, "result": str(result)}
+    found = {**_examined(result), "hosts_expected": engine.size, "result": str(result)}
     if as_json:
         sys.stdout.write(json_text.dumps(found, indent=1, ensure_ascii=False) + "\n")
     else:
         sys.stdout.write("\n".join(_lines(found)) + "\n")
-    is_fine = not (found["differences"] or found["outliers"] or any(found["unfit"].values()))
+    is_fine = width == engine.size and not (
+        found["differences"] or found["outliers"] or any(found["unfit"].values())
+    )
     return 0 if is_fine else 1
 
 

@@ -377,6 +377,11 @@ class SshEngine:
         """Refuse a host with another Steelyard, or without what the plan runs."""
         mine = f"steelyard {version('steelyard')}"
         said = printable((session.ask("version") or [""])[0])
+        if said.startswith("taskset: "):
+            wanted = ", ".join(map(str, host.cpus or ()))
+            message = f"host `{host.name}` cannot run parts: it has none of the CPUs {wanted}, or not for you"
+            hint = "`taskset -p $$` there tells which it has: change `cpus` in the file of hosts"
+            raise CapabilityError(message, hint=hint, code="capability.cpus")
         if said != mine:
             found = f"has `{said}`" if said.startswith("steelyard ") else f"answers `{said}`"
             message = (

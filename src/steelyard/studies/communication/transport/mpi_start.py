@@ -8,8 +8,8 @@ leaves folders and shared memory; and where a host cannot be reached it may wait
 - ``{scratch}`` in an argument is a folder in memory for the library's own files. It is removed at the
   end; those of a killed start are removed by the next one.
 - FILE appears when both ranks work: where it does not within N seconds, the start has failed.
-- What the ranks say goes through: lines of JSON, and errors. What `mpirun` says is kept back, and put in
-  one line if it fails.
+- What the ranks say goes through: lines of JSON, and errors; so do those of Slurm, which tell that it lost a
+  node. What else `mpirun` says is kept back, and put in one line if it fails.
 - On SIGTERM and SIGINT, and whenever `mpirun` ends, everything it started ends.
 
 Exit status: 0 done, 1 failed, 2 wrong request, 3 a rank was lost, 4 the ranks could not be started,
@@ -58,6 +58,9 @@ class Cause(NamedTuple):
 
 HOSTS_HINT = "write one host per line into the hostfile, and try `ssh HOST true` for each"
 REPEAT_HINT = "what was stamped until then is kept: repeat the run"
+OF_RANKS = re.compile(rb"\{")
+ERRORS = re.compile(rb"error: |srun: error: (?!\S+: tasks? )")
+"""Those of the ranks, and what `srun` says of itself, not how a rank ended."""
 STARTER_HINT = "start them by `--starter mpirun`; `srun --mpi=list` tells the plug-ins there are"
 CAUSES = (
     Cause(
@@ -77,6 +80,12 @@ CAUSES = (
         NOT_STARTED,
         "Slurm cannot start rank {0} on its node: {1}",
         STARTER_HINT,
+    ),
+    Cause(
+        r"srun: error: Task launch for \S+ failed on node (\S+): (.*)",
+        NOT_STARTED,
+        "Slurm cannot start a rank on `{0}`: {1}",
+        "`sinfo` tells how its node is",
     ),
     Cause(
         r"execve\(\): (\S+): No such file",
@@ -219,13 +228,13 @@ class _Ears:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._selector = selectors.DefaultSelector()
         self._rest: dict[int, bytes] = {}
-        for pipe, start, output in (
-            (process.stdout, b"{", sys.stdout),
-            (process.stderr, b"error: ", sys.stderr),
+        for pipe, passed_on, output in (
+            (process.stdout, OF_RANKS, sys.stdout),
+            (process.stderr, ERRORS, sys.stderr),
         ):
             if pipe is not None:
                 os.set_blocking(pipe.fileno(), False)
-                self._selector.register(pipe, selectors.EVENT_READ, (start, output))
+                self._selector.register(pipe, selectors.EVENT_READ, (passed_on, output))
                 self._rest[pipe.fileno()] = b""
 
     def __enter__(self) -> _Ears:
@@ -245,10 +254,10 @@ class _Ears:
             if not part:
                 self._selector.unregister(key.fileobj)
             heard += part
-            start, output = key.data
+            passed_on, output = key.data
             *lines, self._rest[key.fd] = (self._rest[key.fd] + (part or b"\n")).split(b"\n")
             for line in lines:
-                if line.startswith(start):
+                if passed_on.match(line):
                     output.write(line.decode(errors="replace") + "\n")
             output.flush()
         return heard

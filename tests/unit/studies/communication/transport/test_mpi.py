@@ -172,6 +172,11 @@ def test_the_network_of_two_addresses(first: str, second: str, network: str | No
             "Slurm cannot start rank 1 on its node: Unspecified error",
         ),
         (
+            "srun: error: Task launch for StepId=1.3 failed on node n2: away\nsrun: Job step aborted\n",
+            4,
+            "Slurm cannot start a rank on `n2`: away",
+        ),
+        (
             "slurmstepd-n1: error: execve(): /built/rank: No such file or directory\n",
             4,
             "the rank program `/built/rank` is not on every node",
@@ -205,6 +210,13 @@ def test_only_what_ranks_say_goes_through() -> None:
     talk = "echo '{\"found\": 1}'; echo banner; echo 'error: too large' >&2; echo page >&2; exit 1"
     done = start("--", "sh", "-c", talk)
     assert (done.returncode, done.stdout, done.stderr) == (1, '{"found": 1}\n', "error: too large\n")
+
+
+def test_what_slurm_says_of_itself_goes_through() -> None:
+    """By it a node that was lost is told from ranks that failed."""
+    said = "srun: error: Node failure on n2"
+    talk = f"echo '{said}' >&2; echo 'srun: error: n2: task 1: Killed' >&2; echo 'srun: aborted' >&2; exit 1"
+    assert start("--", "sh", "-c", talk).stderr.splitlines()[:2] == [said, "error: rank 1 was lost: Killed"]
 
 
 def test_an_unknown_failure_is_quoted_with_its_status() -> None:

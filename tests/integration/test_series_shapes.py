@@ -11,6 +11,7 @@ from steelyard.cli import execute
 from steelyard.report.page import Prose
 from steelyard.studies.colocation.analysis import analyse
 from steelyard.studies.colocation.report.page import build
+from steelyard.studies.colocation.tables import read_bins
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,9 +104,7 @@ def test_single_requests_are_judged_by_their_own_quantiles(tmp_path: Path, besid
     heading = "timestamp_us,latency_us"
     shuffled = stream.permutation(due_s.size)
     file = tmp_path / "raw.csv"
-    lines = [
-        f"{begin_us + round(1e6 * due_s[at])},{latency_us[at]:.1f}" for at in (0, *shuffled[shuffled > 0])
-    ]
+    lines = [f"{begin_us + round(1e6 * due_s[at])},{latency_us[at]:.1f}" for at in shuffled]
     file.write_text("\n".join((heading, *lines)) + "\n")
     findings = _found([file], "--jobs-start", "20", "--jobs-stop", "55")
     found = _only(findings, "isolation")
@@ -113,6 +112,52 @@ def test_single_requests_are_judged_by_their_own_quantiles(tmp_path: Path, besid
     assert found.estimates["ratio_p50"].value == pytest.approx(beside_ms / 6, rel=0.01)
     assert {each.subject["quantile"] for each in findings.of("tail")} == {"p99", "p99.9"}
     assert not findings.of("best_effort")
+
+
+def _raw(folder: Path, due_s: Vector, latency_ms: Vector) -> Path:
+    return _result(
+        [_file(folder, "raw", "time_s,latency_ms", due_s, latency_ms)],
+        "--jobs-start",
+        "10",
+        "--jobs-stop",
+        "30",
+    )
+
+
+def test_requests_without_a_latency_were_never_answered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    due_s = np.arange(0, 40, 0.01)
+    noise = np.random.default_rng(6).lognormal(0, 0.02, due_s.size)
+    latency_ms = np.where((due_s > 15) & (np.arange(due_s.size) % 100 == 0), np.nan, 6 * noise)
+    result = _raw(tmp_path, due_s, latency_ms)
+    assert "24 of 4000 requests have no latency" in capsys.readouterr().out
+    found = _only(analyse(result), "isolation")
+    assert found.facts["unanswered_beside"] == 14
+    assert found.verdict != "isolated"
+
+
+@pytest.mark.parametrize(("latency_ms", "said"), [(0.0, "No mean latency above 0"), (np.nan, "Inconclusive")])
+def test_requests_without_any_time_have_a_page_that_says_so(
+    tmp_path: Path, latency_ms: float, said: str
+) -> None:
+    result = _raw(tmp_path, np.arange(0, 40, 0.05), np.full(800, latency_ms))
+    assert _page_of(result).startswith(said)
+
+
+def test_too_few_requests_for_a_tail_are_isolated_by_the_rest_only(tmp_path: Path) -> None:
+    due_s = np.arange(0, 40, 0.05)
+    result = _raw(tmp_path, due_s, 6 * np.random.default_rng(7).lognormal(0, 0.02, due_s.size))
+    text = _page_of(result)
+    assert "Isolated by mean and p50: raw" in text
+    assert "isolated within 10 % by mean and p50, with too few values for p99: mean latency" in text
+    assert ", p99 not known" in build(result).cards[0].cards[0].note
+
+
+def test_a_series_of_years_has_wider_bins(tmp_path: Path) -> None:
+    result = _raw(tmp_path, np.array([0.0, 20.0, 1.7e9]), np.full(3, 6.0))
+    analyse(result)
+    assert read_bins(result).height <= 100_000
 
 
 def test_a_file_that_does_not_say_when_jobs_run_is_refused(
@@ -123,6 +168,10 @@ def test_a_file_that_does_not_say_when_jobs_run_is_refused(
     assert execute(["import", "latency-bins", str(file), "--out", str(out)]) == 5
     assert "`--jobs-start 11 --jobs-stop 30`" in capsys.readouterr().err
     assert execute(["open", str(file), "--out", str(out), "--no-browser"]) == 5
+    assert "as `latency-bins`: " in capsys.readouterr().err
+    damaged = tmp_path / "damaged.csv"
+    damaged.write_text("time_s,mean_ms,p99_ms\n0,6,7\n0,6,7\n")
+    assert execute(["open", str(damaged), "--out", str(out), "--no-browser"]) == 5
     assert "as `latency-bins`: " in capsys.readouterr().err
     moments = ("--jobs-start", "31", "--jobs-stop", "30")
     assert execute(["open", str(file), "--out", str(out), "--no-browser", *moments]) == 2
@@ -240,7 +289,7 @@ def test_jobs_without_latencies_have_a_page_that_says_so(tmp_path: Path) -> None
     )
     result = _result([file])
     text = _page_of(result)
-    assert "No latency was recorded before and beside the jobs" in text
+    assert "No mean latency above 0 was recorded both before and beside the jobs" in text
     assert "be (parked-kubernetes, read off a figure): the jobs finished nothing for up to 15" in text
     figure = build(result).figure
     assert figure is not None

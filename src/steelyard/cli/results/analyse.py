@@ -34,8 +34,8 @@ def analyse(
     directory
         Result folder that ``steelyard run`` or ``steelyard import`` wrote.
     tolerance
-        Largest acceptable coefficient of variation, and error of a clock, in percent; the plan's by default
-        (2, in a quick study 5).
+        Largest acceptable coefficient of variation, error of a clock, and increase of a service's latency
+        beside jobs, in percent; the plan's by default (2, in a quick study 5; of latency 10).
     margin
         Largest difference of times that counts as none, in percent; the plan's by default (2).
     on

@@ -128,8 +128,15 @@ def read(source: Source, options: ReadOptions) -> ForeignFile:
         moments, found = _moments(source, lines, options)
         sections += [Section(metric, "ns", moment, 1) for metric, moment in moments.items()]
         notes += found
-    form, told = ("latencies", []) if is_raw else ("latency bins", [NO_REQUESTS])
+    form, told = ("latencies", _unanswered(lines)) if is_raw else ("latency bins", [NO_REQUESTS])
     return ForeignFile(form, [ForeignRun(levels, sections)], facts={"tool": form}, notes=[*told, *notes])
+
+
+def _unanswered(lines: Sequence[Sequence[Section]]) -> list[str]:
+    count = sum(all(each.metric != LATENCY for each in line) for line in lines)
+    if not count:
+        return []
+    return [f"{count} of {len(lines)} requests have no latency: they count as never answered"]
 
 
 def _columns(source: Source, heading: Sequence[str]) -> tuple[_Columns, list[str]]:
@@ -188,6 +195,10 @@ def _lines(
             [replace(start, value=start.value - begin_ns), *(each for each in made if each is not start)]
         )
     problems.raise_if_any()
+    if begin_ns and REQUEST_START in columns:
+        # A log may hold requests in the order in which they ended.
+        early_ns = min(line[0].value for line in lines)
+        lines = [[replace(first, value=first.value - early_ns), *rest] for first, *rest in lines]
     return lines
 
 
@@ -265,4 +276,5 @@ IMPORTER: Final = ForeignImporter(
     read,
     Alternatives.NONE,
     study=STUDY,
+    sign=re.compile(r"\Atime\w*[,;\t](.*[,;\t])?(mean|p50|p99|latency)_?[mun]?s\b", re.ASCII),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -52,6 +53,9 @@ class Origin(StrEnum):
     FIGURE = "read off a figure"
     IMPORTED = "imported"
 
+
+MOST_BINS: Final = 100_000
+"""Bins of an imported series of requests; one that lasts for longer than they do has wider ones."""
 
 NO_REQUEST: Final = 0
 """A stamp of something that did not happen."""
@@ -240,9 +244,11 @@ def _moment_s(rows: pl.DataFrame, metric: str, otherwise_s: float) -> float:
 
 def _series(rows: pl.DataFrame) -> tuple[Bins, Requests | None, Vector | None]:
     """Give an imported series in bins, its requests if it has them, and the CPU time of the jobs."""
-    if rows["metric"].is_in([LATENCY]).any():
+    if rows["metric"].is_in([REQUEST_START]).any():
         requests = _requests(_columns(rows, REQUEST_START, (LATENCY,)))
-        bins = bin_trial(requests, np.zeros(0), float(requests.intended_s[-1]) + BIN_S)
+        end_s = float(requests.intended_s[-1]) + BIN_S
+        width_s = BIN_S * max(math.ceil(end_s / BIN_S / MOST_BINS), 1)
+        bins = bin_trial(requests, np.zeros(0), end_s, width_s)
         return replace(bins, iterations=np.full(bins.start_s.size, np.nan)), requests, None
     columns = _columns(rows, BIN_START, (MEAN, P50, P99, WORK, JOBS_CPU))
     begins, work = columns[BIN_START] / NS_PER_S, columns[WORK]
@@ -262,13 +268,15 @@ def _series(rows: pl.DataFrame) -> tuple[Bins, Requests | None, Vector | None]:
 
 
 def _requests(columns: dict[str, Vector]) -> Requests:
+    """Give requests by the time they were due; one without a latency has waited until the last was over."""
     order = np.argsort(columns[REQUEST_START], kind="stable")
-    order = order[np.isfinite(columns[LATENCY][order])]
-    count = order.size
+    due, latency = (columns[name][order] / NS_PER_S for name in (REQUEST_START, LATENCY))
+    is_answered, count = np.isfinite(latency), order.size
+    over_s = float(np.max(due + np.where(is_answered, latency, 0.0)))
     return Requests(
-        intended_s=columns[REQUEST_START][order] / NS_PER_S,
-        latency_s=columns[LATENCY][order] / NS_PER_S,
-        is_answered=np.ones(count, dtype=np.bool_),
+        intended_s=due,
+        latency_s=np.where(is_answered, latency, over_s - due),
+        is_answered=is_answered,
         is_long=np.zeros(count, dtype=np.bool_),
         late_s=np.full(count, np.nan),
     )

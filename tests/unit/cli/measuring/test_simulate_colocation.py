@@ -98,6 +98,8 @@ def test_what_is_not_a_number_is_said_in_words(capsys: pytest.CaptureFixture[str
     assert execute([*words, "--json"]) == 0
     (outcome,) = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["outcomes"]
     assert outcome["mean_ratio"] is outcome["before"]["p99_ms"] is None
+    assert execute([*words[:-1], "none"]) == 0
+    assert "none: no request was answered in one of the two stretches" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

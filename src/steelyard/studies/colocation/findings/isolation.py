@@ -197,6 +197,7 @@ def isolation_finding(cell: CellTrials, *, tolerance: float, seed: int) -> Findi
                 role: words.get(of, "")
                 for role, of in (("beyond", Isolation.NOT_ISOLATED), ("within", Isolation.ISOLATED))
             },
+            "untold": _listed([name for name in JUDGED if cell.is_loaded and not found[name]]),
             "smallest_ratio": min(each.ratio for each in ratios),
             "largest_ratio": max(each.ratio for each in ratios),
             "requests_before": sum(each.sizes[0] for each in ratios),

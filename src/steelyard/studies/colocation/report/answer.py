@@ -63,21 +63,31 @@ def judged(findings: FindingSet) -> tuple[Finding, ...]:
 
 def answer(findings: FindingSet) -> tuple[Statement, ...]:
     """Give the policies by what is said of them."""
-    groups: dict[str, list[Finding]] = {}
+    groups: dict[tuple[str, str], list[Finding]] = {}
     for each in judged(findings):
-        groups.setdefault(each.verdict, []).append(each)
+        groups.setdefault((each.verdict, _heading(each)), []).append(each)
     if not groups:
         return (plain(_why_nothing(findings)), *of_jobs(findings))
-    order = sorted(groups, key=lambda verdict: (verdict != "isolated", verdict == "inconclusive"))
-    clauses = [(*fill("{verdict}: ", groups[verdict][0]), *_names(groups[verdict])) for verdict in order]
+    order = sorted(groups, key=lambda key: (key[0] != "isolated", key[0] == "inconclusive"))
+    clauses = [(*fill(heading, (group := groups[key, heading])[0]), *_names(group)) for key, heading in order]
     verdict = verdict_of(begun(clauses[0]), *clauses[1:], findings=judged(findings))
     return (verdict, *in_words([each for each in judged(findings) if each.verdict in WITHOUT_VERDICT]))
 
 
+def _heading(finding: Finding) -> str:
+    """Give the begin of a clause: isolated by what could be told, where that is not everything."""
+    is_partial = finding.verdict == Isolation.ISOLATED.value and finding.facts.get("untold")
+    return "{verdict} by {facts.within}: " if is_partial else "{verdict}: "
+
+
 def _why_nothing(findings: FindingSet) -> str:
     """Say why nothing is said about protection."""
-    if any(each.subject["policy"] != WITHOUT_JOBS for each in findings.of("best_effort")):
-        return "No latency was recorded before and beside the jobs, so nothing is said about protection."
+    works = [each for each in findings.of("availability") if each.verdict == "available"]
+    if any(each.subject["policy"] != WITHOUT_JOBS for each in works):
+        return (
+            "No mean latency above 0 was recorded both before and beside the jobs, "
+            "so nothing is said about protection."
+        )
     return "No policy with best-effort jobs was measured, so nothing is said about protection."
 
 
@@ -142,6 +152,8 @@ def _card(findings: FindingSet, finding: Finding) -> Card:
         for name, role in (("mean", "ratio"), ("p50", "ratio_p50"), ("p99", "ratio_p99"))
         if not says_nothing and (ratio := finding.estimates[role]).value is not None
     ]
+    if changes and finding.facts.get("untold"):
+        changes.append(f"{finding.facts['untold']} not known")
     change = f"latency: {', '.join(changes)}" if changes else ""
     work = None if price is None else price.estimates["ratio"].value
     cost = "" if work is None else f"work of the jobs {signed_change(work)}"

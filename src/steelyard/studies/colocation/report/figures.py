@@ -313,7 +313,7 @@ def _protection_row(each: Finding, prices: dict[tuple[str, str], Finding], refer
 
 def tail_figure(shown: Shown) -> Figure | None:
     """Give the share of requests that are slower than a latency."""
-    if shown.quantiles is None or shown.quantiles.is_empty():
+    if shown.quantiles is None:
         return None
     rows: list[Row] = [
         {
@@ -326,6 +326,8 @@ def tail_figure(shown: Shown) -> Figure | None:
         for row in shown.quantiles.to_dicts()
         if row["policy"] in shown.policies and row["latency_s"] > 0
     ]
+    if not rows:
+        return None
     return Figure(
         id="tail_of_latency",
         title=f"How many requests are slower than what{shown.suffix}",

@@ -23,7 +23,8 @@ _IN_GUEST: Final = (
 PHRASING: Final = Phrasing(
     {
         "isolation": {
-            "isolated": f"isolated within {{facts.tolerance_percent:percent}}: {_FROM_TO}",
+            "isolated": "isolated within {facts.tolerance_percent:percent}"
+            f"[ by {{facts.within}}, with too few values for {{facts.untold}}]: {_FROM_TO}",
             "not isolated": f"not isolated by {{facts.beyond}}: {_FROM_TO}"
             "[; a queue grows {facts.growth}, so the mean depends on how long one looks]",
             "inconclusive": "not decided within {facts.tolerance_percent:percent}"

@@ -19,6 +19,9 @@ WITHOUT_JOBS: Final = "none"
 _EVEN: Final = 1.05
 """A mean that grows by no more is called even."""
 
+_OWN_ORDER: Final = ("fifo", "be")
+"""Policies under which the service itself is scheduled by other rules than without jobs."""
+
 _SEEN_MS: Final = 0.1
 """A wait beyond an interrupt and a switch."""
 
@@ -205,6 +208,8 @@ def _sentence(outcome: Outcome, alone: Outcome | None) -> str:
     unanswered = f"; {lost} requests were never answered" if lost else ""
     ratios = outcome.mean_ratio, outcome.p99_ratio
     reference = ""
+    if np.isnan(ratios[0]):
+        return f"{outcome.policy}: no request was answered in one of the two stretches{unanswered}"
     if outcome is alone:
         changed = f"changes by a factor of {ratios[0]:.2f}, which is due to the arrivals"
         return f"{outcome.policy}: without any jobs the mean latency {changed}{unanswered}"
@@ -213,9 +218,10 @@ def _sentence(outcome: Outcome, alone: Outcome | None) -> str:
             outcome.after.mean_ms / alone.after.mean_ms,
             outcome.after.p99_ms / alone.after.p99_ms,
         )
-        reference = ", against the same time without jobs"
-    if np.isnan(ratios[0]):
-        return f"{outcome.policy}: no request was answered in one of the two stretches{unanswered}"
+        by_other = " under the fair scheduler" if outcome.policy.startswith(_OWN_ORDER) else ""
+        reference = f", against the same time without jobs{by_other}"
+        if np.isnan(ratios[0]):
+            return f"{outcome.policy}: no request was answered in that time without jobs{unanswered}"
     if ratios[0] <= _EVEN:
         wait_ms = outcome.worst_wait_ms
         waited = (
@@ -227,5 +233,5 @@ def _sentence(outcome: Outcome, alone: Outcome | None) -> str:
         )
     return (
         f"{outcome.policy}: the service's mean latency grows by a factor of {ratios[0]:.2f}, "
-        f"its p99 by {ratios[1]:.2f}{reference}{unanswered}"
+        f"its p99 {'by' if ratios[1] >= 1 else 'shrinks to'} {ratios[1]:.2f}{reference}{unanswered}"
     )

@@ -82,8 +82,8 @@ def read_notes(repository: Repository) -> Iterator[tuple[str, str]]:
     content = BytesIO(os.fsencode(_read(repository, "cat-file", "--batch", given=given)))
     for commit in notes:
         match content.readline().split():
-            case [_, _, size]:
-                yield commit, os.fsdecode(content.read(int(size)))
+            case [_, _, length]:
+                yield commit, os.fsdecode(content.read(int(length)))
                 content.read(1)
             case _:
                 message = f"cannot read the note of `{commit}`: it is missing"

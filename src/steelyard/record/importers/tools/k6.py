@@ -184,7 +184,9 @@ def _metric(run: Summary, name: str, metric: Node) -> None:
     elif (total := values.optional("count")) is not None:
         run.value(name, total.duration(), unit or "count")
         if (rate := values.optional("rate")) is not None:
-            run.value(f"{name}_per_s", rate.duration(), f"{unit or '1'}/s")
+            # Of iterations that were dropped, more is worse.
+            what = unit or ("dropped" if name.startswith("dropped_") else "1")
+            run.value(f"{name}_per_s", rate.duration(), f"{what}/s")
     elif values.optional("passes") is not None or values.optional("matches") is not None:
         share = values.optional("rate") or values.member("value")
         run.value(f"{name}_share", share.duration(), "ratio")

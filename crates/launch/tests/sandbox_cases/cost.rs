@@ -72,5 +72,7 @@ fn setting_a_child_up_is_cheap() {
     let start = Instant::now();
     jail.pool.sweep().unwrap();
     println!("an empty sweep: {:?}", start.elapsed());
-    assert!(whole < Duration::from_millis(10), "{whole:?}");
+    // An emulated machine needs longer for the same instructions.
+    let scale = std::env::var("STEELYARD_TIME_SCALE").map_or(1, |text| text.parse().unwrap());
+    assert!(whole < scale * Duration::from_millis(10), "{whole:?}");
 }

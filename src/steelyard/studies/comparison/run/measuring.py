@@ -338,18 +338,14 @@ class Measuring:
 
         The first turns are in an order that is drawn for the plan.
 
-        Where the time does not suffice for the first looks at those that were begun and at another one, which
-        takes as long as they do as a rule, no other one is begun: all would be without a verdict.
+        Where the time does not suffice for the first looks at those that were begun, no other one is begun:
+        all would be without a verdict.
         """
         is_open = [each for each in self.contests if each.is_open]
         fitting = [each for each in self._fitting(is_open) if not each.is_over]
         begun = [each for each in fitting if each.spent_s > 0]
-        if begun:
-            blocks = self._extent.blocks_min + self.terms.warmup
-            another_s = blocks * statistics.mean(each.block_s for each in begun)
-            missing_s = sum(each.first_look_s for each in begun)
-            if self._pace * (missing_s + another_s) > self._left_s:
-                fitting = begun
+        if begun and self._pace * sum(each.first_look_s for each in begun) > self._left_s:
+            fitting = begun
         return min(fitting, key=lambda each: (each.spent_s, self._lots[each]), default=None)
 
     @property

@@ -10,16 +10,32 @@ from steelyard.errors import DataError
 SECONDS_PER_UNIT: Final[dict[str, float]] = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 """Length of each unit of time in seconds."""
 
+TIME_UNITS: Final = {
+    **dict.fromkeys(("nsec", "nanosecond", "nanoseconds"), "ns"),
+    **dict.fromkeys(("usec", "\u00b5s", "\u03bcs", "microsecond", "microseconds"), "us"),
+    **dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+}
+"""Other names of units of time."""
+
 _AMOUNTS: Final = frozenset({*SECONDS_PER_UNIT, "bytes", "KiB", "count", "J", "Hz"})
 
+_LONG_S: Final = {
+    **dict.fromkeys(("min", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hour", "hours"), 3600.0),
+    "day": 86400.0,
+}
 _PER_TIME: Final = re.compile(
-    r"ops/.*|(?P<what>.*)/(?:[num\u00b5\u03bc]?s|secs?|seconds?|min|minutes?|h|hr|hours?|day)"
+    rf"ops/.*|(?P<what>.*)/(?:{'|'.join((*SECONDS_PER_UNIT, *TIME_UNITS, *_LONG_S))})"
     r"|(?:[kmgtpe]i?)?(?:bps|flops)|[kmg]?(?:iops|fps|qps|rps|tps|ips)",
     re.IGNORECASE,
 )
 """Amounts of something in a time."""
-_SECONDS: Final = {"sec": 1.0, "second": 1.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "day": 86400.0}
-_UNWANTED: Final = re.compile(r"\b(?:dropped|err|fail|fault|lost|miss|reconnect|retr|timeout)", re.IGNORECASE)
+_UNWANTED: Final = re.compile(
+    r"(?<![a-z])(?:dropped|err(?:or)?s?|fail(?:ed|s|ures?)?|faults?|lost|miss(?:ed|es)?|reconnects?"
+    r"|retr(?:y|ies|ans|ansmits|ansmissions)|timeouts?)(?![a-z])",
+    re.IGNORECASE,
+)
 """Things of which more in a time is worse."""
 
 NS_PER_S: Final = 1_000_000_000
@@ -64,8 +80,10 @@ def is_rate(unit: str) -> bool:
     --------
     >>> is_rate("ops/s"), is_rate("MB/sec"), is_rate("requests/min"), is_rate("Mbps"), is_rate("fps")
     (True, True, True, True, True)
-    >>> is_rate("ns"), is_rate("ns/op"), is_rate("errors/s"), is_rate("us/s")
-    (False, False, False, False)
+    >>> is_rate("ns"), is_rate("ns/op"), is_rate("errors/s"), is_rate("cache_misses/s"), is_rate("us/s")
+    (False, False, False, False, False)
+    >>> is_rate("missions/s"), is_rate("retrievals/s")
+    (True, True)
     """
     found = _PER_TIME.fullmatch(unit)
     what = found["what"] if found else None
@@ -81,7 +99,7 @@ def per_second(unit: str) -> tuple[str, float]:
     (('ops/s', 1000.0), ('MB/s', 1.0), ('ms', 1.0), ('Mbps', 1.0))
     """
     what, sign, time = unit.rpartition("/")
-    seconds = {**SECONDS_PER_UNIT, **_SECONDS}.get(time)
+    seconds = {**SECONDS_PER_UNIT, **_LONG_S}.get(TIME_UNITS.get(time, time))
     return (f"{what}/s", 1 / seconds) if sign and seconds is not None and is_rate(unit) else (unit, 1.0)
 
 

@@ -16,12 +16,11 @@ from steelyard.cli.results.messages_facts import MESSAGES, NO_MESSAGES_FACTS, Me
 from steelyard.cli.results.packets_facts import NO_PACKETS_FACTS, PacketsFacts
 from steelyard.cli.streams import write_lines
 from steelyard.errors import UsageError
-from steelyard.record.importers.delimited import TIME_UNITS
 from steelyard.record.importers.foreign_importer import ForeignImporter
 from steelyard.record.importers.interface import importer
 from steelyard.record.importers.reading import ReadOptions
 from steelyard.record.importers.table import ROWS
-from steelyard.units import format_count
+from steelyard.units import TIME_UNITS, format_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

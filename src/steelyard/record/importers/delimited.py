@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
 from steelyard.record.importers.foreign import is_plausible
+from steelyard.units import TIME_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
 _UNIT: Final = re.compile(
     r"[\s_\[(.](?P<unit>ns|nsec|us|usec|\u00b5s|\u03bcs|ms|msec|s|sec)[\])\s]*\Z", re.IGNORECASE
 )
-TIME_UNITS: Final = {
-    **dict.fromkeys(("nsec", "nanosecond", "nanoseconds"), "ns"),
-    **dict.fromkeys(("usec", "\u00b5s", "\u03bcs", "microsecond", "microseconds"), "us"),
-    **dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms"),
-    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
-}
-"""Other names of units of time."""
 _LONGEST_WHOLE: Final = 9
 """Digits of a whole number: more would not fit into 32 bits."""
 
